@@ -1,0 +1,1 @@
+# Installed: the public headers, the libraries, the program, and a CMake package (find_package(tern)).
