@@ -1,0 +1,26 @@
+// Passes: pure functions from program to program.
+#pragma once
+
+#include <cstdint>
+
+#include "program/program.h"
+
+namespace tern::program {
+
+enum class Activations : std::uint8_t {
+  kI12,  // 12-bit integers per 128 inputs for packed and block formats (kernels.md 1.2)
+  kF32,  // the reference: floats times decoded weights
+};
+
+// Gives every product by a packed or block weight a quantised operand: one Quantize per distinct value, shared by
+// all products that read it. With kF32 the program is returned as it is.
+[[nodiscard]] Program quantize(const Program& p, Activations activations);
+
+// Replaces patterns by fused ops: linear + add -> linear with residual. An intermediate with a second reader (or
+// that is an output) is never fused away.
+[[nodiscard]] Program fuse(const Program& p);
+
+// Both, in the order that they are meant to run.
+[[nodiscard]] Program run_passes(const Program& p, Activations activations);
+
+}  // namespace tern::program
