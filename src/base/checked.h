@@ -31,7 +31,8 @@ template <class To, class From>
 [[nodiscard]] constexpr std::optional<To> checked_cast(From value) {
   static_assert(std::is_integral_v<To> && std::is_integral_v<From>);
   const To result = static_cast<To>(value);
-  if (static_cast<From>(result) != value || (result < To{}) != (value < From{})) return std::nullopt;
+  if (static_cast<From>(result) != value || (result < To{}) != (value < From{}))
+    return std::nullopt;
   return result;
 }
 

@@ -1,4 +1,5 @@
-// What instruction sets the processor offers. A value with a default, never consulted inside a kernel.
+// What instruction sets the processor offers. A value with a default, never consulted inside a
+// kernel.
 #pragma once
 
 #include <cstdint>

@@ -28,8 +28,20 @@ template <class... Args>
 #endif
 
 // Returns the error of a Result from the calling function, which returns a Result itself.
-#define TERN_TRY(expression)                                      \
-  do {                                                            \
+#define TERN_TRY(expression)                                        \
+  do {                                                              \
     if (auto tern_try_result = (expression); !tern_try_result.ok()) \
-      return tern_try_result.error();                             \
+      return tern_try_result.error();                               \
   } while (false)
+
+// The same, and otherwise assigns the value: TERN_ASSIGN(const std::uint32_t version,
+// reader.u32()). A declaration stays in the calling scope, so this is never the only statement of
+// an `if`.
+#define TERN_ASSIGN(declaration, expression) \
+  TERN_ASSIGN_IMPL(TERN_CONCAT(tern_assign_result_, __LINE__), declaration, expression)
+#define TERN_ASSIGN_IMPL(result, declaration, expression) \
+  auto result = (expression);                             \
+  if (!result.ok()) return result.error();                \
+  declaration = std::move(result).value()
+#define TERN_CONCAT(a, b) TERN_CONCAT_IMPL(a, b)
+#define TERN_CONCAT_IMPL(a, b) a##b

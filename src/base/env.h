@@ -1,0 +1,45 @@
+// The one unit that reads environment variables, and the list of those that Tern knows.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tern {
+
+struct EnvironmentVariable {
+  std::string_view name;  // a name that ends in '*' is a prefix
+  std::string_view meaning;
+};
+
+// Listed for people in docs/environment.md.
+inline constexpr std::array kEnvironmentVariables = {
+    EnvironmentVariable{
+        "TERN_ARG_*",
+        "the twin of a flag: TERN_ARG_CTX_SIZE stands for --ctx-size; the command line wins"},
+    EnvironmentVariable{"LLAMA_ARG_*",
+                        "llama.cpp's twin of a flag of the same meaning; TERN_ARG_ wins over it"},
+    EnvironmentVariable{"TERN_CACHE_DIR", "folder for Tern's caches; an unusable one is an error"},
+    EnvironmentVariable{"XDG_CACHE_HOME",
+                        "the user's cache folder, where TERN_CACHE_DIR is unset; must be absolute"},
+    EnvironmentVariable{"XDG_CONFIG_HOME", "the user's configuration folder; must be absolute"},
+    EnvironmentVariable{"HOME", "the user's home, where the folders above are unset"},
+    EnvironmentVariable{"NO_COLOR", "set and not empty: no colours on a terminal"},
+    EnvironmentVariable{"TERM", "'dumb': no colours and no cursor movement on a terminal"},
+};
+
+// The value of a variable of the list (asserted), or nothing when it is unset. An empty value is a
+// value.
+[[nodiscard]] std::optional<std::string> environment_variable(const std::string& name);
+
+struct EnvironmentSetting {
+  std::string name;
+  std::string value;
+};
+// All set variables whose names start with the prefix (such as "TERN_ARG_"), sorted by name: so
+// that one that no flag answers to can be refused.
+[[nodiscard]] std::vector<EnvironmentSetting> environment_with_prefix(std::string_view prefix);
+
+}  // namespace tern

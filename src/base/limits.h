@@ -1,0 +1,88 @@
+// The limits of Tern: one table. A limit is a refusal that names the number, never a truncation.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+namespace tern::limits {
+
+inline constexpr std::uint64_t kKiB = 1024;
+inline constexpr std::uint64_t kMiB = 1024 * kKiB;
+
+// GGUF
+inline constexpr std::uint64_t kGgufKeyBytes = 65'535;  // at least 1
+inline constexpr std::uint64_t kGgufPairs = 65'536;
+inline constexpr std::uint64_t kGgufTensors = 65'536;
+inline constexpr int kGgufArrayNesting = 4;
+inline constexpr std::uint64_t kGgufTensorNameBytes = 255;  // at least 1
+inline constexpr std::uint32_t kGgufDimensions = 4;         // at least 1
+inline constexpr std::uint64_t kGgufAlignment = 65'536;     // a power of two, at least 1
+
+// Tensors: each dimension and the product of all
+inline constexpr std::uint64_t kTensorElements = std::numeric_limits<std::int64_t>::max();
+
+// Models
+inline constexpr std::uint64_t kLayers = 1'024;
+inline constexpr std::uint64_t kHeads = 4'096;
+inline constexpr std::uint64_t kExperts = 1'024;
+inline constexpr std::uint64_t kWidth = 1'048'576;
+inline constexpr std::uint64_t kShards = 1'024;
+
+// Vocabulary
+inline constexpr std::uint64_t kVocabulary = 4'194'304;
+inline constexpr std::uint64_t kTokenBytes = 65'535;
+
+// safetensors
+inline constexpr std::uint64_t kSafetensorsHeaderBytes = 100'000'000;
+inline constexpr std::uint64_t kSafetensorsTensors = 1'048'576;
+inline constexpr int kSafetensorsDimensions = 8;  // 0 is a scalar
+inline constexpr int kSafetensorsJsonDepth = 8;
+
+// JSON
+inline constexpr int kJsonDepth = 64;
+inline constexpr std::uint64_t kJsonStringBytes = 64 * kMiB;
+
+// Chat templates
+inline constexpr std::uint64_t kTemplateSourceBytes = 1 * kMiB;
+inline constexpr int kTemplateParserDepth = 128;
+inline constexpr int kTemplateCallDepth = 64;
+inline constexpr std::uint64_t kTemplateSteps = 10'000'000;
+inline constexpr std::uint64_t kTemplateOutputBytes = 16 * kMiB;
+
+// For `tern version --limits`.
+struct Row {
+  std::string_view what;
+  std::uint64_t limit;
+};
+inline constexpr std::array kTable = {
+    Row{"GGUF key, bytes", kGgufKeyBytes},
+    Row{"GGUF pairs", kGgufPairs},
+    Row{"GGUF tensors", kGgufTensors},
+    Row{"GGUF array nesting", kGgufArrayNesting},
+    Row{"GGUF tensor name, bytes", kGgufTensorNameBytes},
+    Row{"GGUF dimensions", kGgufDimensions},
+    Row{"GGUF alignment, bytes", kGgufAlignment},
+    Row{"tensor elements", kTensorElements},
+    Row{"layers", kLayers},
+    Row{"heads", kHeads},
+    Row{"experts", kExperts},
+    Row{"width of anything", kWidth},
+    Row{"shards", kShards},
+    Row{"vocabulary, tokens", kVocabulary},
+    Row{"token text, bytes", kTokenBytes},
+    Row{"safetensors header, bytes", kSafetensorsHeaderBytes},
+    Row{"safetensors tensors", kSafetensorsTensors},
+    Row{"safetensors dimensions", kSafetensorsDimensions},
+    Row{"safetensors header depth", kSafetensorsJsonDepth},
+    Row{"JSON depth", kJsonDepth},
+    Row{"JSON string in a file, bytes", kJsonStringBytes},
+    Row{"template source, bytes", kTemplateSourceBytes},
+    Row{"template parser depth", kTemplateParserDepth},
+    Row{"template call depth", kTemplateCallDepth},
+    Row{"template steps", kTemplateSteps},
+    Row{"template output, bytes", kTemplateOutputBytes},
+};
+
+}  // namespace tern::limits
