@@ -21,15 +21,17 @@
 
 namespace tern::backend {
 
-// Weights in a device's own layout. Uploaded once per engine, shared by all its executables; immutable.
+// Weights in a device's own layout. Uploaded once per engine, shared by all its executables;
+// immutable.
 class ResidentWeights {
  public:
   virtual ~ResidentWeights() = default;
   [[nodiscard]] virtual std::uint64_t bytes() const = 0;
 };
 
-// Pools of KV pages and of recurrent slots, at their final size from the moment the engine opens. Which page belongs to
-// whom is the runtime's affair: a device only follows the indices of the batch block.
+// Pools of KV pages and of recurrent slots, at their final size from the moment the engine opens.
+// Which page belongs to whom is the runtime's affair: a device only follows the indices of the
+// batch block.
 class StatePool {
  public:
   virtual ~StatePool() = default;
@@ -49,22 +51,23 @@ struct Submission {
   std::uint64_t ticket = 0;
 };
 
-// How a step ended. Nothing of a step counts until the runtime commits it, so that a cancelled or failed step, a
-// rejected draft and a stop that arrives late are the same: not committing.
+// How a step ended. Nothing of a step counts until the runtime commits it, so that a cancelled or
+// failed step, a rejected draft and a stop that arrives late are the same: not committing.
 enum class StepStatus : std::uint8_t { kDone, kCancelled, kFailed };
 
 using Deadline = std::chrono::steady_clock::time_point;
 inline constexpr Deadline kNoDeadline = Deadline::max();
 
-// A device that is there. Thread safety: upload, make_states and load may be called from any thread; submit and wait of
-// one executable belong to one thread at a time; several executables of one device may be used side by side.
+// A device that is there. Thread safety: upload, make_states and load may be called from any
+// thread; submit and wait of one executable belong to one thread at a time; several executables of
+// one device may be used side by side.
 class Device {
  public:
   virtual ~Device() = default;
   [[nodiscard]] virtual const DeviceProfile& profile() const = 0;
 
-  // Lays the weights out for this device, in parallel, straight from the mapped file. Errors: kOutOfMemory with need and
-  // have; kInvalidFile for a scale that is not finite (F19); kCancelled.
+  // Lays the weights out for this device, in parallel, straight from the mapped file. Errors:
+  // kOutOfMemory with need and have; kInvalidFile for a scale that is not finite (F19); kCancelled.
   virtual Result<std::shared_ptr<const ResidentWeights>> upload(const program::WeightSet& weights,
                                                                 const ProgressFn& progress,
                                                                 const CancelToken& cancel) = 0;
@@ -73,21 +76,21 @@ class Device {
   virtual Result<std::shared_ptr<StatePool>> make_states(
       const std::vector<program::StateDecl>& states, int pages) = 0;
 
-  virtual Result<std::unique_ptr<Executable>> load(
-      std::shared_ptr<const Plan> plan, std::shared_ptr<const ResidentWeights> weights,
-      std::shared_ptr<StatePool> states) = 0;
+  virtual Result<std::unique_ptr<Executable>> load(std::shared_ptr<const Plan> plan,
+                                                   std::shared_ptr<const ResidentWeights> weights,
+                                                   std::shared_ptr<StatePool> states) = 0;
 
-  // Copies the block and returns at once. The block may be reused as soon as this returns. `cancel` is looked at between
-  // ops and row chunks on a CPU, between submissions on a GPU.
+  // Copies the block and returns at once. The block may be reused as soon as this returns. `cancel`
+  // is looked at between ops and row chunks on a CPU, between submissions on a GPU.
   virtual Result<Submission> submit(Executable& executable, const program::BatchBlock& batch,
                                     const CancelToken& cancel) = 0;
 
-  // Waits until the step has ended or the deadline has passed (kDeadline: the step goes on; wait again). A step that
-  // was cancelled is kCancelled, one that failed carries the device's message.
+  // Waits until the step has ended or the deadline has passed (kDeadline: the step goes on; wait
+  // again). A step that was cancelled is kCancelled, one that failed carries the device's message.
   virtual Result<void> wait(Executable& executable, Submission submission, Deadline deadline) = 0;
 
-  // Output `index` of Program::outputs of the last step that was waited for: [rows or output rows, width] floats in host
-  // memory, valid until the next submit of this executable.
+  // Output `index` of Program::outputs of the last step that was waited for: [rows or output rows,
+  // width] floats in host memory, valid until the next submit of this executable.
   [[nodiscard]] virtual std::span<const float> output(const Executable& executable,
                                                       std::size_t index) const = 0;
 };
@@ -98,11 +101,11 @@ class Backend {
   virtual ~Backend() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;  // "cpu"
 
-  // Chooses a kernel per op (eligible, pinned, measured, predicted), places activations, counts memory. Errors:
-  // kUnsupported naming op, shapes and format when no variant is eligible.
-  [[nodiscard]] virtual Result<std::shared_ptr<const Plan>> plan(const program::Program& program,
-                                                                 const DeviceProfile& profile,
-                                                                 const PlanOptions& options) const = 0;
+  // Chooses a kernel per op (eligible, pinned, measured, predicted), places activations, counts
+  // memory. Errors: kUnsupported naming op, shapes and format when no variant is eligible.
+  [[nodiscard]] virtual Result<std::shared_ptr<const Plan>> plan(
+      const program::Program& program, const DeviceProfile& profile,
+      const PlanOptions& options) const = 0;
 
   [[nodiscard]] virtual ResidentEstimate estimate(const program::WeightSet& weights,
                                                   const DeviceProfile& profile) const = 0;
@@ -111,7 +114,8 @@ class Backend {
   [[nodiscard]] virtual std::vector<DeviceProfile> devices() const = 0;
 
   // Opens a device with the profile's number of cores.
-  [[nodiscard]] virtual Result<std::unique_ptr<Device>> open(const DeviceProfile& profile) const = 0;
+  [[nodiscard]] virtual Result<std::unique_ptr<Device>> open(
+      const DeviceProfile& profile) const = 0;
 };
 
 }  // namespace tern::backend

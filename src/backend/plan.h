@@ -1,4 +1,5 @@
-// A plan: which kernel runs each op and why, and what memory that takes. Pure data; no hardware is needed to make one.
+// A plan: which kernel runs each op and why, and what memory that takes. Pure data; no hardware is
+// needed to make one.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +15,18 @@
 namespace tern::backend {
 
 struct PlanOptions {
-  bool exact = false;                       // --exact: canonical sums at every number of rows
+  bool exact = false;  // --exact: canonical sums at every number of rows
   program::BatchLimits limits;
-  std::vector<std::string> pins;            // "op:variant", checked against the tables
+  std::vector<std::string> pins;  // "op:variant", checked against the tables
 };
 
-// One launch. A step may cover several ops (a fused kernel, or a persistent kernel for whole regions).
+// One launch. A step may cover several ops (a fused kernel, or a persistent kernel for whole
+// regions).
 struct PlanStep {
   std::uint32_t first_op = 0;
   std::uint32_t op_count = 1;
-  std::string kernel;   // "gemv_q1_g128:lut"
-  std::string reason;   // "fastest eligible by prior; avx512: processor lacks AVX-512BW"
+  std::string kernel;  // "gemv_q1_g128:lut"
+  std::string reason;  // "fastest eligible by prior; avx512: processor lacks AVX-512BW"
 };
 
 // Where an activation lies: offset into the arena. Values whose lives do not overlap share bytes.
@@ -46,11 +48,11 @@ class Plan {
   program::BatchLimits limits;
   DeviceProfile profile;
   std::vector<PlanStep> steps;
-  std::vector<Placement> placements;      // by ValueId; zero bytes for values outside the arena
-  std::uint64_t arena_bytes = 0;          // activations
-  std::uint64_t scratch_bytes = 0;        // kernels' own, all workers together
-  std::uint64_t output_bytes = 0;         // host-visible outputs
-  std::vector<std::string> warnings;      // refused pins, slow paths (F24)
+  std::vector<Placement> placements;  // by ValueId; zero bytes for values outside the arena
+  std::uint64_t arena_bytes = 0;      // activations
+  std::uint64_t scratch_bytes = 0;    // kernels' own, all workers together
+  std::uint64_t output_bytes = 0;     // host-visible outputs
+  std::vector<std::string> warnings;  // refused pins, slow paths (F24)
 };
 
 // Bytes that a set of weights takes when resident, by the same function that lays them out.

@@ -1,5 +1,5 @@
-// The batch block: everything that changes from step to step, as indices and never as pointers, so that a plan is
-// captured once and replayed for ever.
+// The batch block: everything that changes from step to step, as indices and never as pointers, so
+// that a plan is captured once and replayed for ever.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,20 @@ struct BatchLimits {
   bool operator==(const BatchLimits&) const = default;
 };
 
-// A sequence's part of a step. Its rows are first_row .. first_row + row_count - 1 and stand at the positions
-// kv_length .. kv_length + row_count - 1.
+// A sequence's part of a step. Its rows are first_row .. first_row + row_count - 1 and stand at the
+// positions kv_length .. kv_length + row_count - 1.
 struct BatchSequence {
   std::uint32_t first_row = 0;
-  std::uint32_t row_count = 0;    // 1 decode, 2 to 8 verification of a draft, up to the bucket for a prefill chunk
-  std::uint32_t kv_length = 0;    // committed positions before this step
-  std::uint32_t page_begin = 0;   // first entry of this sequence in `pages`
-  std::uint32_t page_count = 0;   // pages that it owns, enough for kv_length + row_count positions
-  std::uint32_t state_read = 0;   // slot of recurrent state that the step starts from
-  std::uint32_t state_write = 0;  // slot that receives the state after the last row; equal to state_read: in place
-  // First of row_count slots that receive the state after each row, or kNoSlot. Verification of a draft asks for it:
-  // committing r of n rows then means continuing from slot state_rows + r - 1.
+  std::uint32_t row_count =
+      0;  // 1 decode, 2 to 8 verification of a draft, up to the bucket for a prefill chunk
+  std::uint32_t kv_length = 0;   // committed positions before this step
+  std::uint32_t page_begin = 0;  // first entry of this sequence in `pages`
+  std::uint32_t page_count = 0;  // pages that it owns, enough for kv_length + row_count positions
+  std::uint32_t state_read = 0;  // slot of recurrent state that the step starts from
+  std::uint32_t state_write =
+      0;  // slot that receives the state after the last row; equal to state_read: in place
+  // First of row_count slots that receive the state after each row, or kNoSlot. Verification of a
+  // draft asks for it: committing r of n rows then means continuing from slot state_rows + r - 1.
   std::uint32_t state_rows = kNoSlot;
 };
 

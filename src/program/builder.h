@@ -20,11 +20,13 @@ class Builder {
 
   [[nodiscard]] ValueId embed(WeightId table);
   [[nodiscard]] ValueId rms_norm(ValueId x, WeightId weight, float eps);
-  // The only way a model multiplies by a weight: rotations, joined matrices and adapters have their home here.
+  // The only way a model multiplies by a weight: rotations, joined matrices and adapters have their
+  // home here.
   [[nodiscard]] ValueId linear(ValueId x, WeightId weight);
   [[nodiscard]] ValueId linear(ValueId x, WeightId weight, WeightId bias);
   [[nodiscard]] ValueId slice(ValueId x, std::int64_t begin, std::int64_t width);
-  [[nodiscard]] ValueId rope(ValueId x, std::int64_t head_dim, std::uint32_t table, RopePairs pairs);
+  [[nodiscard]] ValueId rope(ValueId x, std::int64_t head_dim, std::uint32_t table,
+                             RopePairs pairs);
   void kv_store(ValueId state, ValueId k, ValueId v);
   [[nodiscard]] ValueId attention(ValueId q, ValueId state, std::int64_t heads, float scale);
   [[nodiscard]] ValueId add(ValueId a, ValueId b);

@@ -1,4 +1,5 @@
-// The closed list of ops. A new op is one header in ops/, one line here, one reference and one folder per backend.
+// The closed list of ops. A new op is one header in ops/, one line here, one reference and one
+// folder per backend.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,5 @@
-// A program: a straight list of ops over typed values, in execution order, single assignment, no control flow.
+// A program: a straight list of ops over typed values, in execution order, single assignment, no
+// control flow.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,9 @@ enum class KvDtype : std::uint8_t { kF16, kF32 };
   return dtype == KvDtype::kF16 ? "f16" : "f32";
 }
 
-// The KV cache of one layer: pages of kPagePositions positions, inside a page [kv_heads][positions][head_dim], K and V
-// apart. All layers share one page table. (Slots of recurrent state get their own alternative here.)
+// The KV cache of one layer: pages of kPagePositions positions, inside a page
+// [kv_heads][positions][head_dim], K and V apart. All layers share one page table. (Slots of
+// recurrent state get their own alternative here.)
 struct StateDecl {
   std::string name;
   std::int64_t kv_heads = 0;
@@ -34,8 +36,8 @@ struct StateDecl {
   bool operator==(const StateDecl&) const = default;
 };
 
-// A run of ops that belong together: layer parity tests, explain, a split over devices and a persistent decode kernel
-// use it.
+// A run of ops that belong together: layer parity tests, explain, a split over devices and a
+// persistent decode kernel use it.
 struct Region {
   std::string name;  // "layer"
   int index = -1;    // -1: there is only one
@@ -62,7 +64,7 @@ struct Bucket {
 struct Program {
   std::string name;
   Bucket bucket;
-  int output_rows = 1;       // upper bound of BatchBlock::output_rows
+  int output_rows = 1;  // upper bound of BatchBlock::output_rows
   std::int64_t hidden = 0;
   std::int64_t vocabulary = 0;
   std::vector<Value> values;
@@ -79,8 +81,9 @@ struct Program {
 [[nodiscard]] Value result_of(const Program& p, const Op& op);
 [[nodiscard]] OpCost cost_of(const Program& p, const Op& op, const StepShape& step);
 
-// Checks what every pass must keep: operands are defined before use, each value is assigned once, shapes follow the
-// rules, state operands are states. Throws Error(kInternal) naming op and operand.
+// Checks what every pass must keep: operands are defined before use, each value is assigned once,
+// shapes follow the rules, state operands are states. Throws Error(kInternal) naming op and
+// operand.
 void check(const Program& p);
 
 // One line per op: "%7 = linear(%5, blk.0.qkv [384 x 192 q4_1]) -> [rows, 384]".
@@ -88,7 +91,8 @@ void check(const Program& p);
 // "[rows, 384]" and the like.
 [[nodiscard]] std::string shape_text(const Program& p, ValueId id);
 
-// Row and context buckets (design: 1, 2, 4, ... 512; 1k, 4k, ... 256k). Beyond the last one the number itself.
+// Row and context buckets (design: 1, 2, 4, ... 512; 1k, 4k, ... 256k). Beyond the last one the
+// number itself.
 [[nodiscard]] int rows_bucket(int rows);
 [[nodiscard]] std::int64_t context_bucket(std::int64_t context);
 

@@ -13,8 +13,8 @@ using WeightId = std::uint32_t;  // index into WeightSet::weights
 using StateId = std::uint32_t;   // index into Program::states
 inline constexpr ValueId kNoValue = 0xFFFFFFFFU;
 
-// How many rows an activation has in one step. The numbers are known when the step is submitted (BatchBlock), the bound
-// of both when the program is built.
+// How many rows an activation has in one step. The numbers are known when the step is submitted
+// (BatchBlock), the bound of both when the program is built.
 enum class RowAxis : std::uint8_t {
   kRows,        // one per token of the step
   kOutputRows,  // one per requested output row
@@ -27,8 +27,8 @@ struct RowsType {
   bool operator==(const RowsType&) const = default;
 };
 
-// [rows, width] integers of `bits` bits with one scale per `group` inputs (kernels.md 1.2). How they lie in memory
-// (integers, bit planes, lookup tables) is the backend's own affair.
+// [rows, width] integers of `bits` bits with one scale per `group` inputs (kernels.md 1.2). How
+// they lie in memory (integers, bit planes, lookup tables) is the backend's own affair.
 struct QuantRowsType {
   std::int64_t width = 0;
   RowAxis axis = RowAxis::kRows;
@@ -57,9 +57,9 @@ enum class Element : std::uint8_t { kNone, kF32, kQuant, kWeight };
 struct Value {
   ValueKind kind = ValueKind::kActivation;
   Element element = Element::kNone;
-  RowsType rows;         // element == kF32
-  QuantRowsType quant;   // element == kQuant
-  WeightType weight;     // element == kWeight
+  RowsType rows;            // element == kF32
+  QuantRowsType quant;      // element == kQuant
+  WeightType weight;        // element == kWeight
   std::uint32_t index = 0;  // WeightId or StateId
   std::string name;
 };

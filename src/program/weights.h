@@ -1,4 +1,5 @@
-// What a model multiplies by: declared once per engine, uploaded once, shared by all of its programs.
+// What a model multiplies by: declared once per engine, uploaded once, shared by all of its
+// programs.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,8 @@ struct WeightPart {
   std::int64_t rows = 0;
 };
 
-// One matrix, possibly joined by rows from several tensors of the same format and width (q|k|v, gate|up).
+// One matrix, possibly joined by rows from several tensors of the same format and width (q|k|v,
+// gate|up).
 struct WeightDecl {
   std::string name;
   quant::Format format = quant::Format::kF32;
@@ -36,7 +38,8 @@ struct WeightDecl {
   std::vector<WeightPart> parts;
 
   [[nodiscard]] std::uint64_t file_bytes() const {
-    return quant::bytes_for(format, static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(inputs));
+    return quant::bytes_for(format,
+                            static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(inputs));
   }
 };
 

@@ -1,5 +1,5 @@
-// attention: softmax(q k^T * scale) v, causal, over the pages of each row's sequence; query head h reads key head
-// h / (heads / kv_heads).
+// attention: softmax(q k^T * scale) v, causal, over the pages of each row's sequence; query head h
+// reads key head h / (heads / kv_heads).
 #pragma once
 
 #include "program/ops/op_common.h"

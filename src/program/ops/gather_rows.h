@@ -1,4 +1,5 @@
-// gather_rows: y[i] = x[output_rows[i]], so that the head sees only the rows whose logits are wanted.
+// gather_rows: y[i] = x[output_rows[i]], so that the head sees only the rows whose logits are
+// wanted.
 #pragma once
 
 #include "program/ops/op_common.h"

@@ -12,7 +12,8 @@ struct Program;
 
 enum class Access : std::uint8_t { kRead, kWrite, kUpdate };
 
-// Rows of one step, for costs: how many tokens, how many outputs, and how many positions each token attends to.
+// Rows of one step, for costs: how many tokens, how many outputs, and how many positions each token
+// attends to.
 struct StepShape {
   std::int64_t rows = 1;
   std::int64_t output_rows = 1;

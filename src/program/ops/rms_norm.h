@@ -1,4 +1,5 @@
-// rms_norm: y = x / sqrt(mean(x^2) + eps) * weight over each run of `weight` columns (whole rows, or one head).
+// rms_norm: y = x / sqrt(mean(x^2) + eps) * weight over each run of `weight` columns (whole rows,
+// or one head).
 #pragma once
 
 #include "program/ops/op_common.h"

@@ -1,4 +1,5 @@
-// rope: rotates pairs of each head by position * frequency; cos and sin are scaled by `attention_factor`.
+// rope: rotates pairs of each head by position * frequency; cos and sin are scaled by
+// `attention_factor`.
 #pragma once
 
 #include "program/ops/op_common.h"

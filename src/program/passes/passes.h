@@ -12,12 +12,12 @@ enum class Activations : std::uint8_t {
   kF32,  // the reference: floats times decoded weights
 };
 
-// Gives every product by a packed or block weight a quantised operand: one Quantize per distinct value, shared by
-// all products that read it. With kF32 the program is returned as it is.
+// Gives every product by a packed or block weight a quantised operand: one Quantize per distinct
+// value, shared by all products that read it. With kF32 the program is returned as it is.
 [[nodiscard]] Program quantize(const Program& p, Activations activations);
 
-// Replaces patterns by fused ops: linear + add -> linear with residual. An intermediate with a second reader (or
-// that is an output) is never fused away.
+// Replaces patterns by fused ops: linear + add -> linear with residual. An intermediate with a
+// second reader (or that is an output) is never fused away.
 [[nodiscard]] Program fuse(const Program& p);
 
 // Both, in the order that they are meant to run.
