@@ -1,4 +1,5 @@
-// The identity of a weight format. File type ids collide in the wild, so they become a Format in io/ and nowhere else.
+// The identity of a weight format. File type ids collide in the wild, so they become a Format in
+// io/ and nowhere else.
 #pragma once
 
 #include <array>
