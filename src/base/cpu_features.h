@@ -38,6 +38,11 @@ class CpuFeatures {
     result.mask_ = mask_ & ~other.mask_;
     return result;
   }
+  [[nodiscard]] constexpr CpuFeatures with(CpuFeatures other) const {
+    CpuFeatures result;
+    result.mask_ = mask_ | other.mask_;
+    return result;
+  }
   constexpr bool operator==(const CpuFeatures&) const = default;
 
  private:

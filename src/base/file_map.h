@@ -13,12 +13,6 @@
 
 namespace tern {
 
-enum class LoadMode {
-  kAuto,  // map; where that is impossible, read
-  kMmap,  // map, or fail
-  kRead,  // read into memory: safe against files that change
-};
-
 // Move-only; the bytes stay where they are when the object moves. Any thread may read the bytes and
 // ask damaged().
 //
@@ -28,8 +22,13 @@ enum class LoadMode {
 // and ends the request with damage_error() instead of an answer.
 class FileMap {
  public:
+  enum class Mode : std::uint8_t {
+    kAuto,  // map; where that is impossible, read
+    kMmap,  // map, or fail
+    kRead,  // read into memory: safe against files that change
+  };
   struct Options {
-    LoadMode mode = LoadMode::kAuto;
+    Mode mode = Mode::kAuto;
     SystemCalls calls;
   };
 
@@ -39,7 +38,7 @@ class FileMap {
   [[nodiscard]] static Result<FileMap> open(const std::filesystem::path& path,
                                             const Options& options);
   [[nodiscard]] static Result<FileMap> open(const std::filesystem::path& path,
-                                            LoadMode mode = LoadMode::kAuto) {
+                                            Mode mode = Mode::kAuto) {
     return open(path, Options{.mode = mode, .calls = {}});
   }
 
