@@ -65,8 +65,9 @@ class FileMap {
   // The caller does not read these bytes again (they have been repacked): the process gives back
   // the whole pages inside [offset, offset + length). The range is cut to the file.
   void drop_pages(std::uint64_t offset, std::uint64_t length) const;
-  // The file is about to be read from front to back: read ahead.
+  // The file is about to be read from front to back: read ahead, until advise_normal().
   void advise_sequential() const;
+  void advise_normal() const;
 
  private:
   void close() noexcept;

@@ -29,6 +29,8 @@ class ProgressMeter {
   void finish();
 
  private:
+  void report(bool finished);
+
   ProgressFn fn_;
   std::string what_;
   std::string unit_;

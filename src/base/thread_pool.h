@@ -93,8 +93,7 @@ class ThreadPool {
   static constexpr std::uint32_t kOpen = 0x80000000u;
 
   void run(Task task);
-  void run_inline(const Task& task);
-  void work(int worker, std::vector<int> cpus);
+  void work(int worker);
   std::uint32_t wait_for_task(std::uint32_t last);
   bool join();
   void leave();

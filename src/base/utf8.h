@@ -37,8 +37,8 @@ void append_utf8(std::string& text, char32_t code_point);
 [[nodiscard]] std::string replace_invalid_utf8(std::string_view text);
 
 // text for a message or a log line: control characters and invalid bytes become \n, \x1b and so on,
-// a backslash is doubled, and beyond 64 bytes of input it is cut (never inside a character) and
+// a backslash is doubled, and beyond max_bytes of input it is cut (never inside a character) and
 // ends in "...".
-[[nodiscard]] std::string escape_for_message(std::string_view text);
+[[nodiscard]] std::string escape_for_message(std::string_view text, std::size_t max_bytes = 64);
 
 }  // namespace tern
