@@ -8,15 +8,15 @@
 namespace tern {
 
 struct Progress {
-  std::string_view what;    // "repacking", "prompt"
-  std::string_view unit;    // "bytes", "tokens"
-  std::uint64_t done = 0;
-  std::uint64_t total = 0;  // 0: unknown
-  bool finished = false;    // the last report of this piece of work
+  std::string_view what;    // "loading", "repacking weights": only valid during the call
+  std::string_view unit;    // "bytes", "tokens"; may be empty
+  std::uint64_t done = 0;   // in the unit of total
+  std::uint64_t total = 0;  // 0: not known
+  bool finished = false;    // the last call of this piece of work
 };
 
-// Called at most about ten times a second, from the thread that does the work. May be empty. A callback that throws
-// cancels the work and its exception is passed on.
+// Called at most about ten times a second, from the thread that does the work. May be empty. What it throws ends the
+// work and reaches the caller.
 using ProgressFn = std::function<void(const Progress&)>;
 
 }  // namespace tern

@@ -45,8 +45,8 @@ struct Region {
 
 // Frequencies per pair and the factor on cos and sin (formats.md 3).
 struct RopeTable {
-  std::vector<float> inverse_frequency;
-  float attention_factor = 1.0F;
+  std::vector<double> frequency;  // radians per position, one per pair
+  double attention_factor = 1;
 };
 
 struct Output {

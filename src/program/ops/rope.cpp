@@ -10,7 +10,7 @@ Value result_of(const Program& p, const Rope& op) {
           "x is not a whole number of heads");
   require(op.table < p.rope_tables.size(), Rope::kName, "there is no such table");
   const auto rotated =
-      2 * static_cast<std::int64_t>(p.rope_tables[op.table].inverse_frequency.size());
+      2 * static_cast<std::int64_t>(p.rope_tables[op.table].frequency.size());
   require(rotated <= op.head_dim, Rope::kName, "the table rotates more than a head");
   return float_rows(x.width, x.axis);
 }

@@ -1,0 +1,12 @@
+// The qwen3 family.
+#pragma once
+
+#include <memory>
+
+#include "models/text_model.h"
+
+namespace tern::models {
+
+[[nodiscard]] Result<std::unique_ptr<TextModel>> open_qwen3(const io::GgufFile& file);
+
+}  // namespace tern::models
