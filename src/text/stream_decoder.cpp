@@ -1,0 +1,30 @@
+// Holding back the bytes of unfinished characters.
+#include "text/stream_decoder.h"
+
+#include "base/utf8.h"
+
+namespace tern::text {
+
+std::string Utf8Stream::push(std::string_view bytes) {
+  held_ += bytes;
+  const std::size_t held = incomplete_utf8_suffix(held_);
+  const std::size_t ready = held_.size() - held;
+  std::string shown = replace_invalid_utf8(std::string_view(held_).substr(0, ready));
+  held_.erase(0, ready);
+  return shown;
+}
+
+std::string Utf8Stream::flush() {
+  std::string shown = replace_invalid_utf8(held_);
+  held_.clear();
+  return shown;
+}
+
+Result<std::string> StreamDecoder::push(std::int32_t id) {
+  const auto piece = tokenizer_->piece(id);
+  if (!piece.ok()) return piece.error();
+  if (skip_special_ && tokenizer_->is_special(id)) return std::string();
+  return utf8_.push(*piece);
+}
+
+}  // namespace tern::text
