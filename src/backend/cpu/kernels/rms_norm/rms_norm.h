@@ -32,11 +32,11 @@ struct RmsNormArgs {
 
 // y = x * rsqrt(mean(x^2) + eps) * weight for rows [row_begin, row_end), in f32.
 //
-// Class F with K = width. A row's bits do not depend on the other rows, and runs are independent of
-// each other. The mean square is summed in a fixed order per variant; values up to 1e19 do not
-// overflow a sum (f64 is used where f32 would). A row that holds NaN or Inf gives NaN, a zero row
-// gives 0 (also with eps = 0: 0, not NaN). Threads: any split of rows; nothing outside of the given
-// rows is written.
+// Class F with K = width. A row's bits do not depend on the other rows, and runs are independent.
+// The mean square is summed in f64, so that no finite value overflows it. A run that holds NaN
+// gives NaN; one with Inf gives NaN where the Inf stands and zeros elsewhere; a zero run gives 0,
+// also with eps = 0.
+// Threads: any split of rows; nothing outside of the given rows is written.
 using RmsNormFn = void (*)(const RmsNormArgs& args, int row_begin, int row_end);
 
 struct RmsNormVariant {
