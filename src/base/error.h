@@ -28,10 +28,10 @@ template <class... Args>
 #endif
 
 // Returns the error of a Result from the calling function, which returns a Result itself.
-#define TERN_TRY(expression)                                        \
-  do {                                                              \
-    if (auto tern_try_result = (expression); !tern_try_result.ok()) \
-      return tern_try_result.error();                               \
+#define TERN_TRY(expression)                                          \
+  do {                                                                \
+    if (auto&& tern_try_result = (expression); !tern_try_result.ok()) \
+      return tern_try_result.error();                                 \
   } while (false)
 
 // The same, and otherwise assigns the value: TERN_ASSIGN(const std::uint32_t version,

@@ -18,18 +18,21 @@ void relax() {
 #endif
 }
 
-// Calls done() again and again for about `time`; true as soon as it says so.
+// Calls done() again and again for about `time`; true as soon as it says so. Between looks it
+// offers the processor to others: where two threads of the pool share one, spinning would keep the
+// thread from running that it waits for.
 template <class Done>
 bool spin_until(std::chrono::nanoseconds time, Done done) {
-  constexpr int kLooks = 32;  // between two looks at the clock, which costs as much as one pause
+  constexpr int kLooks = 32;  // 0.5 to 2 us
   const auto end = std::chrono::steady_clock::now() + time;
-  do {
+  for (;;) {
     for (int i = 0; i < kLooks; ++i) {
       if (done()) return true;
       relax();
     }
-  } while (std::chrono::steady_clock::now() < end);
-  return false;
+    if (std::chrono::steady_clock::now() >= end) return false;
+    std::this_thread::yield();
+  }
 }
 
 void name_and_pin(int worker, const std::vector<int>& cpus) {
@@ -155,17 +158,13 @@ void ThreadPool::take_chunks(const Task& task, int worker) {
 }
 
 // The caller's wait for its workers, which are at work: being woken would cost more than most of
-// what they still have to do, so it sleeps late, and first offers its processor to a worker that
-// may have lost its own.
+// what they still have to do, so it sleeps late.
 template <class Done>
 void ThreadPool::wait_until(std::atomic<std::uint32_t>& word, Done done) {
-  const auto is_done = [&] { return done(word.load(std::memory_order_acquire)); };
-  if (spin_until(spin_, is_done)) return;
-  constexpr std::chrono::milliseconds kPatience(2);
-  const auto end = std::chrono::steady_clock::now() + kPatience;
-  while (std::chrono::steady_clock::now() < end) {
-    if (is_done()) return;
-    std::this_thread::yield();
+  constexpr std::chrono::nanoseconds kPatience = std::chrono::milliseconds(2);
+  if (spin_until(std::max(spin_, kPatience),
+                 [&] { return done(word.load(std::memory_order_acquire)); })) {
+    return;
   }
   is_caller_asleep_.store(1, std::memory_order_seq_cst);
   for (;;) {
