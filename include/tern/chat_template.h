@@ -14,7 +14,8 @@
 namespace tern {
 
 struct RenderOptions {
-  // Texts of the begin and end tokens for requests that do not give them; absent: undefined in the template.
+  // Texts of the begin and end tokens for requests that do not give them; absent: undefined in the
+  // template.
   std::optional<std::string> bos_token;
   std::optional<std::string> eos_token;
   // The clock of strftime_now, seconds since 1970 in UTC; absent: now.
@@ -33,9 +34,10 @@ class ChatTemplate {
   // Errors (kTemplate) carry line and column.
   [[nodiscard]] static Result<ChatTemplate> parse(std::string source);
 
-  // `request` is JSON: a list of messages, or an object {messages, tools, documents, kwargs (chat_template_kwargs),
-  // add_generation_prompt (true), continue_final_message, bos_token, eos_token, raw}. Objects keep the order of their
-  // keys. An error that the template raises comes through word for word (kTemplate).
+  // `request` is JSON: a list of messages, or an object {messages, tools, documents, kwargs
+  // (chat_template_kwargs), add_generation_prompt (true), continue_final_message, bos_token,
+  // eos_token, raw}. Objects keep the order of their keys. An error that the template raises comes
+  // through word for word (kTemplate).
   [[nodiscard]] Result<RenderedChat> render(std::string_view request,
                                             const RenderOptions& options) const;
   // Renders with exactly these variables (a JSON object) and nothing else.

@@ -26,8 +26,10 @@ namespace tern {
 
 struct EngineOptions {
   std::string device = "cpu";
-  int threads = 0;              // 0: physical cores within the affinity mask and the quota of the process's group
-  std::string instruction_set;  // "", or the best to use: "avx512", "avx2", "portable"; one that is absent is an error
+  int threads =
+      0;  // 0: physical cores within the affinity mask and the quota of the process's group
+  std::string instruction_set;  // "", or the best to use: "avx512", "avx2", "portable"; one that is
+                                // absent is an error
 };
 
 enum class Activations : std::uint8_t { kI12, kF32 };
@@ -35,53 +37,54 @@ enum class CacheType : std::uint8_t { kF16, kF32 };
 enum class LoadMode : std::uint8_t { kAuto, kMmap, kRead };
 
 struct ModelOptions {
-  std::int64_t context = -1;    // positions; 0: the model's; -1: the model's, reduced to what fits in memory
-  int batch_rows = 512;         // tokens per device step (-ub)
+  std::int64_t context =
+      -1;  // positions; 0: the model's; -1: the model's, reduced to what fits in memory
+  int batch_rows = 512;  // tokens per device step (-ub)
   Activations activations = Activations::kI12;
   bool exact = false;
   CacheType cache_type_k = CacheType::kF16;
   CacheType cache_type_v = CacheType::kF16;
   LoadMode load_mode = LoadMode::kAuto;
-  bool check_tensors = false;   // read every block at load (F19)
-  std::string layout;           // names an ambiguous block layout (F06)
-  std::vector<std::string> pins;  // "op:variant"
-  bool taps = false;            // keep layer outputs (Model::logits with taps)
+  bool check_tensors = false;         // read every block at load (F19)
+  std::string layout;                 // names an ambiguous block layout (F06)
+  std::vector<std::string> pins;      // "op:variant"
+  bool taps = false;                  // keep layer outputs (Model::logits with taps)
   std::int64_t fit_target_mib = 512;  // memory to leave free where context is -1
 };
 
 struct SessionOptions {
-  std::int64_t context = 0;     // 0: the model's
+  std::int64_t context = 0;  // 0: the model's
 };
 
 // A row of `tern explain`.
 struct ExplainRow {
-  std::string region;   // "layer 3"
-  std::string op;       // "linear"
-  std::string shapes;   // "[rows, 2048] x blk.3.qkv [4096 x 2048 q1_g128] -> [rows, 4096]"
-  std::string kernel;   // "packed_product:lut"
+  std::string region;  // "layer 3"
+  std::string op;      // "linear"
+  std::string shapes;  // "[rows, 2048] x blk.3.qkv [4096 x 2048 q1_g128] -> [rows, 4096]"
+  std::string kernel;  // "packed_product:lut"
   std::string reason;
-  double bytes = 0;     // that must be read and written per run
+  double bytes = 0;  // that must be read and written per run
   double flops = 0;
   double microseconds = 0;  // --time: median; else 0
 };
 
 struct Explanation {
-  std::string device;       // "cpu: AVX2, 2 threads"
+  std::string device;  // "cpu: AVX2, 2 threads"
   std::int64_t rows = 1, context = 0;
   std::vector<ExplainRow> rows_of_ops;
   std::vector<std::string> warnings;
   MemoryNeeds needs;
-  double read_gbps = 0;     // ceiling, measured with --time; else 0
+  double read_gbps = 0;  // ceiling, measured with --time; else 0
 };
 
 struct LogitsRequest {
   std::vector<std::int32_t> ids;
-  std::int64_t last = 0;        // rows of logits, 0: all
-  std::int64_t decode = 0;      // the last `decode` ids are evaluated one at a time
-  bool taps = false;            // the model was opened with ModelOptions::taps
+  std::int64_t last = 0;    // rows of logits, 0: all
+  std::int64_t decode = 0;  // the last `decode` ids are evaluated one at a time
+  bool taps = false;        // the model was opened with ModelOptions::taps
 };
 struct NamedTensor {
-  std::string name;             // "logits", "layer_out.0", "final_norm", "embeddings"
+  std::string name;  // "logits", "layer_out.0", "final_norm", "embeddings"
   std::vector<std::int64_t> shape;
   std::vector<float> values;
 };
@@ -95,7 +98,8 @@ class Model {
   [[nodiscard]] const Tokenizer& tokenizer() const;
   // The file's chat template, or kNotFound.
   [[nodiscard]] Result<ChatTemplate> chat_template() const;
-  // Sampling defaults: the file's general.sampling.*, else the architecture's (formats.md 10), else the library's.
+  // Sampling defaults: the file's general.sampling.*, else the architecture's (formats.md 10), else
+  // the library's.
   [[nodiscard]] SamplingOptions default_sampling() const;
   [[nodiscard]] std::int64_t context_size() const;
   // Why the context has this size, for people.
@@ -108,7 +112,8 @@ class Model {
                                                         const ProgressFn& progress,
                                                         const CancelToken& cancel) const;
   // The plan of one step. With `time` every op is run and timed.
-  [[nodiscard]] Result<Explanation> explain(std::int64_t rows, std::int64_t context, bool time) const;
+  [[nodiscard]] Result<Explanation> explain(std::int64_t rows, std::int64_t context,
+                                            bool time) const;
 
   explicit Model(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
@@ -120,16 +125,21 @@ class Model {
 class Engine {
  public:
   struct Impl;
-  // Errors: kDevice naming the devices that exist; kUnsupported for an instruction set that the processor lacks.
+  // Errors: kDevice naming the devices that exist; kUnsupported for an instruction set that the
+  // processor lacks.
   [[nodiscard]] static Result<Engine> create(const EngineOptions& options);
 
-  // Errors: formats.md 11 (the path is in front); kOutOfMemory with need and have before anything is allocated.
+  // Errors: formats.md 11 (the path is in front); kOutOfMemory with need and have before anything
+  // is allocated.
   [[nodiscard]] Result<Model> open(const std::string& path, const ModelOptions& options,
                                    const ProgressFn& progress, const CancelToken& cancel) const;
 
-  // What is in a file and what it would need here; works on files that cannot be run. Reads headers only.
-  [[nodiscard]] Result<ModelInfo> inspect(const std::string& path, const ModelOptions& options) const;
-  // The plan of one step of a model that is not loaded, for this device or another profile ("" = this device).
+  // What is in a file and what it would need here; works on files that cannot be run. Reads headers
+  // only.
+  [[nodiscard]] Result<ModelInfo> inspect(const std::string& path,
+                                          const ModelOptions& options) const;
+  // The plan of one step of a model that is not loaded, for this device or another profile ("" =
+  // this device).
   [[nodiscard]] Result<Explanation> explain(const std::string& path, const ModelOptions& options,
                                             std::int64_t rows, std::int64_t context) const;
 
@@ -139,7 +149,8 @@ class Engine {
   [[nodiscard]] int threads() const;
   // One line each about slower paths than the machine could have.
   [[nodiscard]] std::vector<std::string> warnings() const;
-  // Bytes per second that this engine's threads read from memory, in GB/s (1e9). Takes about half a second.
+  // Bytes per second that this engine's threads read from memory, in GB/s (1e9). Takes about half a
+  // second.
   [[nodiscard]] double measure_read_gbps() const;
 
   explicit Engine(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}

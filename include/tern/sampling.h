@@ -7,9 +7,9 @@
 
 namespace tern {
 
-// Order: logit bias > penalties > top-k > top-p > min-p > temperature > draw. The draw comes from a counter-based generator
-// keyed by (seed, position), so that a continued answer draws the same numbers. Temperature 0 is arg max, lowest id on
-// ties, and draws nothing.
+// Order: logit bias > penalties > top-k > top-p > min-p > temperature > draw. The draw comes from a
+// counter-based generator keyed by (seed, position), so that a continued answer draws the same
+// numbers. Temperature 0 is arg max, lowest id on ties, and draws nothing.
 struct SamplingOptions {
   std::uint64_t seed = 0;
   float temperature = 0.8F;

@@ -17,11 +17,12 @@
 namespace tern {
 
 struct GenerateRequest {
-  std::vector<std::int32_t> prompt;        // token ids, appended to what the session holds
-  std::int64_t max_tokens = -1;            // -1: until the end or the context is full; 0: only evaluate the prompt
-  std::int64_t min_tokens = 0;             // end tokens are not chosen before
+  std::vector<std::int32_t> prompt;  // token ids, appended to what the session holds
+  std::int64_t max_tokens =
+      -1;  // -1: until the end or the context is full; 0: only evaluate the prompt
+  std::int64_t min_tokens = 0;  // end tokens are not chosen before
   bool ignore_end_tokens = false;
-  std::vector<std::string> stop;           // matched on the text, across tokens
+  std::vector<std::string> stop;  // matched on the text, across tokens
   SamplingOptions sampling;
 };
 
@@ -34,12 +35,13 @@ struct GenerateStats {
 
 struct Answer {
   std::string text;
-  std::vector<std::int32_t> ids;           // the end token included, when there was one
+  std::vector<std::int32_t> ids;  // the end token included, when there was one
   FinishReason finish = FinishReason::kLength;
   GenerateStats stats;
 };
 
-// Text as it may be shown: whole characters, nothing that could still become a stop string. Returning false stops.
+// Text as it may be shown: whole characters, nothing that could still become a stop string.
+// Returning false stops.
 using TokenFn = std::function<bool(std::string_view text)>;
 
 // Not thread-safe; several sessions of one model may be used from several threads.
@@ -50,14 +52,17 @@ class Session {
   Session& operator=(Session&&) noexcept;
   ~Session();
 
-  // Errors: kContextOverflow with both numbers when the prompt does not fit; kNumeric for logits that are not finite;
-  // kInvalidArgument for ids outside of the vocabulary. After an error or a cancel the session holds what it held.
+  // Errors: kContextOverflow with both numbers when the prompt does not fit; kNumeric for logits
+  // that are not finite; kInvalidArgument for ids outside of the vocabulary. After an error or a
+  // cancel the session holds what it held.
   [[nodiscard]] Result<Answer> generate(const GenerateRequest& request, const TokenFn& on_text,
                                         const ProgressFn& progress, const CancelToken& cancel);
 
-  // Evaluates ids and appends them. Logits ([last_rows, vocabulary]) of the last `last_rows` of them.
+  // Evaluates ids and appends them. Logits ([last_rows, vocabulary]) of the last `last_rows` of
+  // them.
   [[nodiscard]] Result<std::vector<float>> evaluate(std::span<const std::int32_t> ids,
-                                                    std::int64_t last_rows, const ProgressFn& progress,
+                                                    std::int64_t last_rows,
+                                                    const ProgressFn& progress,
                                                     const CancelToken& cancel);
 
   // Forgets everything after the first `positions`.

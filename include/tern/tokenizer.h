@@ -30,7 +30,8 @@ struct TextSegment {
   bool from_template = false;
 };
 
-// Turns the bytes of tokens into text that never ends inside a UTF-8 character. Not thread-safe; cheap to make.
+// Turns the bytes of tokens into text that never ends inside a UTF-8 character. Not thread-safe;
+// cheap to make.
 class TokenStream {
  public:
   TokenStream(TokenStream&&) noexcept;
@@ -58,7 +59,8 @@ class Tokenizer {
 
   [[nodiscard]] Result<std::vector<std::int32_t>> encode(std::string_view text,
                                                          const EncodeOptions& options) const;
-  // Segments of a rendered chat: the template's own texts may become special tokens, the rest never does.
+  // Segments of a rendered chat: the template's own texts may become special tokens, the rest never
+  // does.
   [[nodiscard]] Result<std::vector<std::int32_t>> encode_chat(
       std::span<const TextSegment> segments) const;
 

@@ -51,9 +51,16 @@ struct Submission {
   std::uint64_t ticket = 0;
 };
 
-// How a step ended. Nothing of a step counts until the runtime commits it, so that a cancelled or
-// failed step, a rejected draft and a stop that arrives late are the same: not committing.
-enum class StepStatus : std::uint8_t { kDone, kCancelled, kFailed };
+// Rows of floats in host memory.
+struct OutputRows {
+  const float* data = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t width = 0;
+  std::int64_t row_stride = 0;  // floats, at least width
+  [[nodiscard]] std::span<const float> row(std::int64_t r) const {
+    return {data + r * row_stride, static_cast<std::size_t>(width)};
+  }
+};
 
 using Deadline = std::chrono::steady_clock::time_point;
 inline constexpr Deadline kNoDeadline = Deadline::max();
@@ -89,10 +96,20 @@ class Device {
   // again). A step that was cancelled is kCancelled, one that failed carries the device's message.
   virtual Result<void> wait(Executable& executable, Submission submission, Deadline deadline) = 0;
 
-  // Output `index` of Program::outputs of the last step that was waited for: [rows or output rows,
-  // width] floats in host memory, valid until the next submit of this executable.
-  [[nodiscard]] virtual std::span<const float> output(const Executable& executable,
-                                                      std::size_t index) const = 0;
+  // Output `index` of Program::outputs of the last step that was waited for, in host memory, valid
+  // until the next submit of this executable.
+  [[nodiscard]] virtual OutputRows output(const Executable& executable,
+                                          std::size_t index) const = 0;
+
+  // Diagnostics. Both run the block's step again on the calling thread and change no committed
+  // state. Seconds of every step of the plan, the least of `repeats` runs.
+  virtual Result<std::vector<double>> time_steps(Executable& executable,
+                                                 const program::BatchBlock& batch, int repeats) = 0;
+  // The first op whose result is not finite, with its region ("attention in layer 3"); empty: none.
+  virtual Result<std::string> first_non_finite(Executable& executable,
+                                               const program::BatchBlock& batch) = 0;
+  // Bytes per second that this device reads from its memory, in GB/s. Takes about half a second.
+  [[nodiscard]] virtual double measure_read_gbps() = 0;
 };
 
 // A kind of device. Stateless; plan() and estimate() are pure and need no hardware.

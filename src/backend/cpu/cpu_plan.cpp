@@ -1,0 +1,202 @@
+#include "backend/cpu/cpu_plan.h"
+
+#include <algorithm>
+
+#include "backend/cpu/run_context.h"
+#include "backend/cpu/steps.h"
+#include "base/checked.h"
+
+namespace tern::cpu {
+namespace {
+
+using program::Element;
+using program::ValueId;
+
+constexpr std::uint64_t kAlignment = 64;
+
+std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) & ~(kAlignment - 1); }
+
+// Which forms the readers of each quantised value want.
+void find_quant_forms(CpuPlan& plan) {
+  const program::Program& p = plan.program;
+  plan.quant_forms.assign(p.values.size(), {});
+  std::vector<ActivationNeeds> needed(p.values.size());
+  for (const program::Op& op : p.ops) {
+    const auto* linear = std::get_if<program::Linear>(&op.kind);
+    if (!linear || p.at(linear->x).element != Element::kQuant) continue;
+    const program::WeightType& w = p.at(linear->weight).weight;
+    QuantForms& forms = plan.quant_forms[linear->x];
+    if (quant::is_packed(w.format)) {
+      forms.has_packed = true;
+      ActivationNeeds& n = needed[linear->x];
+      // A 2-bit format may turn out to use code 3: room for both kinds of tables.
+      n = n | needs(packed_layout(w.format, w.rows, w.inputs, false, plan.tiling)) |
+          needs(packed_layout(w.format, w.rows, w.inputs, true, plan.tiling));
+    } else {
+      forms.has_block = true;
+    }
+  }
+  for (ValueId v = 0; v < p.values.size(); ++v) {
+    if (p.at(v).element != Element::kQuant) continue;
+    QuantForms& forms = plan.quant_forms[v];
+    const program::QuantRowsType& type = p.at(v).quant;
+    const auto rows = static_cast<std::uint64_t>(plan.rows_of(type.axis));
+    if (forms.has_packed)
+      forms.packed_row_bytes = static_cast<std::uint64_t>(
+          activation_layout(type.width, plan.tiling, needed[v]).record_bytes);
+    if (forms.has_block) forms.block_row_bytes = block_activation_row_bytes(type.width);
+    forms.block_offset = aligned(forms.packed_row_bytes * rows);
+  }
+}
+
+// Floats from one row to the next: whole cache lines.
+std::int64_t row_stride_of(const program::RowsType& type) { return round_up(type.width, 16); }
+
+std::uint64_t bytes_of(const CpuPlan& plan, ValueId v) {
+  const program::Value& value = plan.program.at(v);
+  if (value.element == Element::kF32)
+    return static_cast<std::uint64_t>(row_stride_of(value.rows) * plan.rows_of(value.rows.axis)) *
+           4;
+  if (value.element == Element::kQuant) {
+    const QuantForms& forms = plan.quant_forms[v];
+    return forms.block_offset +
+           forms.block_row_bytes * static_cast<std::uint64_t>(plan.rows_of(value.quant.axis));
+  }
+  return 0;
+}
+
+void place_values(CpuPlan& plan) {
+  const program::Program& p = plan.program;
+  plan.views = program::resolve_views(p);
+  const program::ArenaPlan arena = program::place(
+      p, [&plan](ValueId v) { return bytes_of(plan, v); }, kAlignment);
+  plan.placements.assign(p.values.size(), {});
+  for (ValueId v = 0; v < p.values.size(); ++v) {
+    if (p.at(v).kind != program::ValueKind::kActivation) continue;
+    const program::ViewOf view = plan.views[v];
+    backend::Placement& place = plan.placements[v];
+    if (p.at(v).element == Element::kF32) {
+      place.row_stride = row_stride_of(p.at(view.root).rows);
+      place.offset = arena.offsets[view.root] + static_cast<std::uint64_t>(view.column) * 4;
+      place.bytes = view.root == v ? bytes_of(plan, v) : 0;
+    } else if (p.at(v).element == Element::kQuant) {
+      place.offset = arena.offsets[v];
+      place.bytes = bytes_of(plan, v);
+    }
+  }
+  plan.arena_bytes = arena.bytes;
+  for (const program::RopeTable& table : p.rope_tables) {
+    plan.rope_offsets.push_back(plan.arena_bytes);
+    plan.arena_bytes +=
+        aligned(static_cast<std::uint64_t>(p.bucket.rows) * 2 * 4 * table.frequency.size());
+  }
+  for (const program::Output& output : p.outputs)
+    plan.output_bytes += bytes_of(plan, plan.views[output.value].root);
+}
+
+void plan_scratch(CpuPlan& plan) {
+  plan.worker_scratch_bytes = kPackedScratchBytes;
+  const auto context =
+      static_cast<std::int64_t>(plan.limits.pages_per_sequence) * program::kPagePositions;
+  const int splits = attention_splits(context);
+  for (const program::Op& op : plan.program.ops) {
+    const auto* attention = std::get_if<program::Attention>(&op.kind);
+    if (!attention) continue;
+    const program::StateDecl& kv = plan.program.states[plan.program.at(attention->state).index];
+    const auto head_dim = static_cast<int>(kv.head_dim);
+    plan.worker_scratch_bytes =
+        std::max<std::uint64_t>(plan.worker_scratch_bytes, attention_scratch_bytes(head_dim));
+    plan.attention_partial_floats = std::max<std::uint64_t>(
+        plan.attention_partial_floats,
+        attention_partial_floats(attention_decode_rows(plan.program.bucket.rows, splits),
+                                 static_cast<int>(attention->heads), head_dim, splits));
+  }
+  plan.worker_scratch_bytes = aligned(plan.worker_scratch_bytes);
+  plan.partials_offset =
+      plan.worker_scratch_bytes * static_cast<std::uint64_t>(std::max(plan.profile.cores, 1));
+  plan.scratch_bytes = plan.partials_offset + aligned(plan.attention_partial_floats * 4);
+}
+
+struct KernelText {
+  std::string kernel;
+  std::string reason;
+};
+
+template <class Variant>
+KernelText text_of(std::string_view op, const Chosen<Variant>& chosen) {
+  return {fmt::format("{}:{}", op, chosen.name()), chosen.reason};
+}
+
+KernelText linear_text(const CpuPlan& plan, const program::Linear& op) {
+  const quant::FormatInfo& format = quant::info(plan.program.at(op.weight).weight.format);
+  const bool is_float = plan.program.at(op.x).element == Element::kF32;
+  KernelText text;
+  switch (format.kind) {
+    case quant::FormatClass::kPacked:
+      text = text_of("packed_product", plan.kernels.packed);
+      break;
+    case quant::FormatClass::kBlock:
+      text = text_of("block_product", plan.kernels.block);
+      break;
+    case quant::FormatClass::kDense:
+      return text_of("dense_product", plan.kernels.dense);
+  }
+  text.kernel += is_float ? " f32" : " i12";
+  return text;
+}
+
+KernelText describe(const CpuPlan& plan, const program::Op& op) {
+  const KernelSet& k = plan.kernels;
+  if (const auto* linear = std::get_if<program::Linear>(&op.kind))
+    return linear_text(plan, *linear);
+  if (std::holds_alternative<program::RmsNorm>(op.kind)) return text_of("rms_norm", k.rms_norm);
+  if (std::holds_alternative<program::Rope>(op.kind)) return text_of("rope", k.rope);
+  if (std::holds_alternative<program::KvStore>(op.kind)) return text_of("kv_store", k.kv_store);
+  if (std::holds_alternative<program::Attention>(op.kind)) return text_of("attention", k.attention);
+  if (std::holds_alternative<program::Swiglu>(op.kind)) return text_of("swiglu", k.swiglu);
+  if (std::holds_alternative<program::Add>(op.kind)) return text_of("elementwise", k.elementwise);
+  if (std::holds_alternative<program::Quantize>(op.kind)) {
+    const QuantForms& forms = plan.quant_forms[op.result];
+    KernelText text =
+        forms.has_packed ? text_of("packed_product", k.packed) : text_of("block_product", k.block);
+    text.reason = "written in the form that the products read";
+    return text;
+  }
+  if (std::holds_alternative<program::Slice>(op.kind)) return {"view", "nothing moves"};
+  return {"copy", "the only variant"};
+}
+
+// A step without vector instructions for what is hot is a slower path, and the user is told.
+void warn_about_portable_paths(CpuPlan& plan) {
+  if (plan.profile.architecture == "x86-64" &&
+      !plan.profile.cpu.contains({CpuFeature::kAvx2, CpuFeature::kFma, CpuFeature::kF16c}))
+    plan.warnings.push_back(
+        "the processor lacks AVX2, FMA or F16C: portable kernels run, many times slower");
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const backend::Plan>> make_cpu_plan(const program::Program& program,
+                                                           const backend::DeviceProfile& profile,
+                                                           const backend::PlanOptions& options) {
+  auto plan = std::make_shared<CpuPlan>();
+  plan->program = program;
+  plan->limits = options.limits;
+  plan->profile = profile;
+  Result<KernelSet> kernels = choose_kernels(profile.cpu, options.pins, plan->warnings);
+  TERN_TRY(kernels);
+  plan->kernels = std::move(*kernels);
+  plan->tiling = packed_tiling(profile.cpu);
+  find_quant_forms(*plan);
+  place_values(*plan);
+  plan_scratch(*plan);
+  warn_about_portable_paths(*plan);
+  for (std::size_t i = 0; i < program.ops.size(); ++i) {
+    KernelText text = describe(*plan, program.ops[i]);
+    plan->steps.push_back(
+        {static_cast<std::uint32_t>(i), 1, std::move(text.kernel), std::move(text.reason)});
+  }
+  return std::shared_ptr<const backend::Plan>(std::move(plan));
+}
+
+}  // namespace tern::cpu

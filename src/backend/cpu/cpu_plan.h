@@ -1,0 +1,45 @@
+// A plan for the CPU: chosen kernels and where everything lies in the arena.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "backend/backend.h"
+#include "backend/cpu/kernel_set.h"
+#include "program/passes/place.h"
+
+namespace tern::cpu {
+
+// The two memory forms of a quantised value. Offsets are relative to the value's place in the
+// arena.
+struct QuantForms {
+  bool has_packed = false;
+  bool has_block = false;
+  std::uint64_t packed_row_bytes =
+      0;  // upper bound: whether a file uses code 3 is known only once it is loaded
+  std::uint64_t block_row_bytes = 0;
+  std::uint64_t block_offset = 0;
+};
+
+struct CpuPlan : backend::Plan {
+  KernelSet kernels;
+  PackedTiling tiling = PackedTiling::kBytes;
+  std::vector<program::ViewOf> views;       // by ValueId
+  std::vector<QuantForms> quant_forms;      // by ValueId
+  std::vector<std::uint64_t> rope_offsets;  // by rope table: cosines, then sines, in the arena
+  std::uint64_t worker_scratch_bytes = 0;   // for each thread
+  std::uint64_t partials_offset = 0;        // attention, in the scratch memory after the workers'
+  std::uint64_t attention_partial_floats = 0;
+
+  // Rows of an axis that the plan has room for.
+  [[nodiscard]] std::int64_t rows_of(program::RowAxis axis) const {
+    return axis == program::RowAxis::kRows ? program.bucket.rows : program.output_rows;
+  }
+};
+
+[[nodiscard]] Result<std::shared_ptr<const backend::Plan>> make_cpu_plan(
+    const program::Program& program, const backend::DeviceProfile& profile,
+    const backend::PlanOptions& options);
+
+}  // namespace tern::cpu

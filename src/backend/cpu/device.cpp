@@ -1,0 +1,212 @@
+#include "backend/cpu/device.h"
+
+#include <algorithm>
+
+#include "backend/cpu/read_bandwidth.h"
+
+namespace tern::cpu {
+
+CpuDevice::CpuDevice(const backend::DeviceProfile& profile)
+    : profile_(profile), pool_(std::max(profile.cores, 1)), driver_([this] { drive(); }) {}
+
+CpuDevice::~CpuDevice() {
+  {
+    const std::scoped_lock lock(mutex_);
+    is_stopping_ = true;
+    for (Job& job : jobs_) job.cancel.request();
+  }
+  changed_.notify_all();
+  driver_.join();
+}
+
+Result<std::shared_ptr<const backend::ResidentWeights>> CpuDevice::upload(
+    const program::WeightSet& weights, const ProgressFn& progress, const CancelToken& cancel) {
+  Result<std::shared_ptr<const CpuWeights>> made =
+      CpuWeights::make(weights, packed_tiling(profile_.cpu), pool_, progress, cancel);
+  TERN_TRY(made);
+  return std::shared_ptr<const backend::ResidentWeights>(std::move(*made));
+}
+
+Result<std::shared_ptr<backend::StatePool>> CpuDevice::make_states(
+    const std::vector<program::StateDecl>& states, int pages) {
+  return CpuStates::make(states, pages);
+}
+
+Result<std::unique_ptr<backend::Executable>> CpuDevice::load(
+    std::shared_ptr<const backend::Plan> plan,
+    std::shared_ptr<const backend::ResidentWeights> weights,
+    std::shared_ptr<backend::StatePool> states) {
+  auto cpu_plan = std::dynamic_pointer_cast<const CpuPlan>(std::move(plan));
+  auto cpu_weights = std::dynamic_pointer_cast<const CpuWeights>(std::move(weights));
+  auto cpu_states = std::dynamic_pointer_cast<CpuStates>(std::move(states));
+  if (!cpu_plan || !cpu_weights || !cpu_states)
+    return fail(ErrorCode::kInternal, "[cpu] plan, weights or states belong to another backend");
+  if (cpu_plan->profile.cpu != profile_.cpu || cpu_plan->profile.cores != profile_.cores)
+    return fail(ErrorCode::kInternal, "[cpu] the plan was made for another processor");
+  if (cpu_states->decls() != cpu_plan->program.states)
+    return fail(ErrorCode::kInternal, "[cpu] the states are not those of the program");
+  return CpuExecutable::make(std::move(cpu_plan), std::move(cpu_weights), std::move(cpu_states));
+}
+
+// Every index of the block is checked against what it indexes before a kernel sees it.
+Result<void> CpuDevice::check_batch(const CpuExecutable& executable,
+                                    const program::BatchBlock& batch) const {
+  const program::Program& p = executable.plan().program;
+  const auto refuse = [](const std::string& what) {
+    return fail(ErrorCode::kInvalidArgument, "[submit] {}", what);
+  };
+  const int rows = batch.rows();
+  if (rows < 1 || rows > p.bucket.rows)
+    return refuse(fmt::format("a step has {} rows, expected 1 to {}", rows, p.bucket.rows));
+  if (batch.ids.size() != batch.sequence.size() || batch.position.size() != batch.sequence.size())
+    return refuse("ids, sequence and position differ in length");
+  if (static_cast<int>(batch.output_rows.size()) > p.output_rows)
+    return refuse(fmt::format("{} output rows, expected at most {}", batch.output_rows.size(),
+                              p.output_rows));
+  for (std::int32_t id : batch.ids)
+    if (id < 0 || id >= p.vocabulary)
+      return refuse(
+          fmt::format("token id {} is outside of the vocabulary of {}", id, p.vocabulary));
+  for (std::uint32_t r : batch.output_rows)
+    if (r >= static_cast<std::uint32_t>(rows)) return refuse(fmt::format("there is no row {}", r));
+  const auto pages = static_cast<std::uint32_t>(executable.states().pages());
+  for (std::uint32_t page : batch.pages)
+    if (page >= pages) return refuse(fmt::format("there is no page {}", page));
+  std::uint64_t covered = 0;
+  for (const program::BatchSequence& s : batch.sequences) {
+    const std::uint64_t end = std::uint64_t{s.kv_length} + s.row_count;
+    if (s.first_row != covered || end > std::uint64_t{s.page_count} * program::kPagePositions ||
+        std::uint64_t{s.page_begin} + s.page_count > batch.pages.size())
+      return refuse("a sequence's rows or pages do not fit the block");
+    covered += s.row_count;
+  }
+  if (covered != static_cast<std::uint64_t>(rows)) return refuse("rows without a sequence");
+  return {};
+}
+
+Result<backend::Submission> CpuDevice::submit(backend::Executable& executable,
+                                              const program::BatchBlock& batch,
+                                              const CancelToken& cancel) {
+  auto& cpu = static_cast<CpuExecutable&>(executable);
+  TERN_TRY(check_batch(cpu, batch));
+  if (pool_.is_forked_copy())
+    return fail(ErrorCode::kDevice,
+                "this process is a fork() of the one that opened the engine, whose threads do not "
+                "exist here; start a new process (spawn) instead");
+  std::unique_lock lock(mutex_);
+  for (const Job& job : jobs_)
+    if (job.executable == &cpu &&
+        (job.state == JobState::kQueued || job.state == JobState::kRunning))
+      return fail(ErrorCode::kInternal, "[submit] the last step of this executable has not ended");
+  // Results that nobody fetched are of no use once the outputs are overwritten.
+  std::erase_if(jobs_, [&cpu](const Job& job) { return job.executable == &cpu; });
+  cpu.set_batch(batch);
+  jobs_.push_back({++last_ticket_, &cpu, cancel, JobState::kQueued});
+  const backend::Submission submission{last_ticket_};
+  lock.unlock();
+  changed_.notify_all();
+  return submission;
+}
+
+CpuDevice::Job* CpuDevice::find(std::uint64_t ticket) {
+  for (Job& job : jobs_)
+    if (job.ticket == ticket) return &job;
+  return nullptr;
+}
+
+// Runs the oldest queued job. The lock is given up while it runs.
+void CpuDevice::run_front(std::unique_lock<std::mutex>& lock) {
+  const auto job = std::find_if(jobs_.begin(), jobs_.end(),
+                                [](const Job& j) { return j.state == JobState::kQueued; });
+  if (job == jobs_.end()) return;
+  job->state = JobState::kRunning;
+  CpuExecutable* executable = job->executable;
+  const CancelToken cancel = job->cancel;
+  const std::uint64_t ticket = job->ticket;
+  lock.unlock();
+  const bool is_complete = executable->run(pool_, cancel);
+  lock.lock();
+  if (Job* ended = find(ticket))
+    ended->state = is_complete ? JobState::kDone : JobState::kCancelled;
+  changed_.notify_all();
+}
+
+void CpuDevice::drive() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    const auto has_work = [this] {
+      bool is_running = false;
+      bool is_queued = false;
+      for (const Job& job : jobs_) {
+        is_running = is_running || job.state == JobState::kRunning;
+        is_queued = is_queued || job.state == JobState::kQueued;
+      }
+      return is_queued && !is_running;
+    };
+    changed_.wait(lock, [&] { return is_stopping_ || has_work(); });
+    if (is_stopping_) return;
+    run_front(lock);
+  }
+}
+
+Result<void> CpuDevice::take_result(std::uint64_t ticket) {
+  const Job* job = find(ticket);
+  const bool is_cancelled = job->state == JobState::kCancelled;
+  std::erase_if(jobs_, [ticket](const Job& j) { return j.ticket == ticket; });
+  if (is_cancelled) return fail(ErrorCode::kCancelled, "the step was cancelled");
+  return {};
+}
+
+Result<void> CpuDevice::wait(backend::Executable&, backend::Submission submission,
+                             backend::Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    const Job* job = find(submission.ticket);
+    if (!job) return fail(ErrorCode::kInternal, "[wait] there is no step {}", submission.ticket);
+    if (job->state == JobState::kDone || job->state == JobState::kCancelled)
+      return take_result(submission.ticket);
+    // Whoever waits without a deadline may as well run the step itself, if it is next: that saves
+    // two thread switches of 20 to 60 us each, which a token of a small model would notice.
+    bool is_next = deadline == backend::kNoDeadline && job->state == JobState::kQueued;
+    for (const Job& other : jobs_)
+      if (other.state == JobState::kRunning ||
+          (other.state == JobState::kQueued && other.ticket < job->ticket))
+        is_next = false;
+    if (is_next) {
+      run_front(lock);
+      continue;
+    }
+    if (deadline == backend::kNoDeadline) {
+      changed_.wait(lock);
+    } else if (changed_.wait_until(lock, deadline) == std::cv_status::timeout) {
+      const Job* again = find(submission.ticket);
+      if (again && (again->state == JobState::kQueued || again->state == JobState::kRunning))
+        return fail(ErrorCode::kDeadline, "the step has not ended yet");
+    }
+  }
+}
+
+backend::OutputRows CpuDevice::output(const backend::Executable& executable,
+                                      std::size_t index) const {
+  return static_cast<const CpuExecutable&>(executable).output(index);
+}
+
+Result<std::vector<double>> CpuDevice::time_steps(backend::Executable& executable,
+                                                  const program::BatchBlock& batch, int repeats) {
+  auto& cpu = static_cast<CpuExecutable&>(executable);
+  TERN_TRY(check_batch(cpu, batch));
+  cpu.set_batch(batch);
+  return cpu.time_steps(pool_, repeats);
+}
+
+Result<std::string> CpuDevice::first_non_finite(backend::Executable& executable,
+                                                const program::BatchBlock& batch) {
+  auto& cpu = static_cast<CpuExecutable&>(executable);
+  TERN_TRY(check_batch(cpu, batch));
+  cpu.set_batch(batch);
+  return cpu.first_non_finite(pool_);
+}
+
+double CpuDevice::measure_read_gbps() { return tern::cpu::measure_read_gbps(pool_); }
+
+}  // namespace tern::cpu
