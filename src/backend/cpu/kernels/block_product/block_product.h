@@ -15,14 +15,12 @@ inline constexpr int kBlockInputs = 32;  // inputs of a weight block
 inline constexpr int kBlockRows = 8;     // outputs that lie interleaved
 
 // A matrix in its resident layout: one copy, read by every form. For each 8 outputs and each 32
-// inputs, ascending:
-//   8 f16 scales, (Q4_1) 8 f16 minima, then the codes:
-//   Q4_0, Q4_1: 4 vectors of 32 bytes; bytes 4r .. 4r+3 of vector u are file bytes 4u .. 4u+3 of
-//   row r, so the low
-//               nibbles are inputs 4u .. 4u+3 and the high nibbles inputs 16+4u .. 16+4u+3
-//   Q8_0:       16 vectors of 16 bytes; bytes 2r, 2r+1 of vector u are inputs 2u, 2u+1 of row r
-// 144, 160 or 272 bytes: as many bits per weight as the file. Outputs are padded to 8 with zero
-// scales.
+// inputs, ascending: 8 f16 scales, (Q4_1) 8 f16 minima, then the codes:
+//   Q4_0, Q4_1: 4 vectors of 32 bytes. Bytes 4r .. 4r+3 of vector u are file bytes 4u .. 4u+3 of
+//               row r: low nibbles are inputs 4u .. 4u+3, high nibbles inputs 16+4u .. 16+4u+3.
+//   Q8_0:       16 vectors of 16 bytes. Bytes 2r, 2r+1 of vector 2u are inputs 4u, 4u+2 of row r,
+//               those of vector 2u+1 inputs 4u+1, 4u+3.
+// 144, 160 or 272 bytes: as many bits per weight as the file. Outputs are padded to 8 with zeros.
 struct BlockMatrix {
   quant::Format format = quant::Format::kQ4_1;
   std::int64_t outputs = 0;
@@ -48,8 +46,10 @@ void block_pack_rows(quant::Format format, std::int64_t outputs, std::int64_t in
 
 // Rows of quantised activations (kernels.md 1.2: 12 bits, groups of 128 inputs, the last may be
 // shorter). A row takes block_activation_row_bytes(inputs) bytes:
-//   int16 q[inputs], int8 hi[inputs], uint8 lo[inputs] (q = 16 hi + lo),
-//   then per 32 inputs: float a (of its group of 128), float a * sum, int32 sum of q
+//   int16 q[inputs], each four inputs in the order 0 2 1 3 (so that a 32-bit word of nibbles,
+//   masked to 16-bit fields, meets its activations); int8 hi[inputs], uint8 lo[inputs], in order,
+//   with q = 16 hi + lo; then per 32 inputs float a (of its group of 128), float a * sum, int32 sum
+//   of q.
 // `data` is 64-byte aligned.
 struct BlockActivations {
   std::int64_t inputs = 0;  // a multiple of 32
