@@ -172,11 +172,24 @@ Error no_survivor(const GgufHeader& header, std::uint64_t file_bytes,
       tensor.name, tensor.offset, id, expected);
 }
 
-Error two_survivors(const std::vector<Replay>& survivors) {
-  const std::uint32_t id = disputed_id(*survivors[0].choice);
+Error two_survivors(const GgufHeader& header, const std::vector<Replay>& survivors) {
+  const Choice& first = *survivors[0].choice;
+  const Choice& second = *survivors[1].choice;
+  for (const auto& [id, block] : first.readings) {
+    // no reading of id 40 is one of Tern's: its name is the question, not the way to read it
+    if (readings_of(id).size() > 1 && !block->format) {
+      const GgufTensorInfo& tensor = first_of_type(header, id);
+      return Error(ErrorCode::kUnsupported,
+                   unreadable_type_message(tensor.name, id, "Q1_0 in groups of 32, or NVFP4",
+                                           tensor.offset));
+    }
+  }
+  const auto differs = std::ranges::find_if(first.readings, [&](const auto& reading) {
+    return second.of(reading.first) != reading.second;
+  });
   return fail(ErrorCode::kInvalidFile,
-              "type {} could be {} or {} in this file; say which with --layout", id,
-              survivors[0].choice->of(id)->layout_name, survivors[1].choice->of(id)->layout_name);
+              "type {} could be {} or {} in this file; say which with --layout", differs->first,
+              differs->second->layout_name, second.of(differs->first)->layout_name);
 }
 
 // The survivors of one alignment; an exact one beats loose ones.
@@ -271,7 +284,7 @@ Result<ResolvedLayouts> resolve_layouts(const GgufHeader& header, std::uint64_t 
       }
     }
     if (survivors.empty()) return no_survivor(header, file_bytes, padded);
-    if (survivors.size() > 1) return two_survivors(survivors);
+    if (survivors.size() > 1) return two_survivors(header, survivors);
     chosen = survivors.front().choice;
   }
   auto blocks = blocks_of(header, *chosen);
