@@ -13,7 +13,7 @@ namespace tern::text {
 
 // Bytes to valid UTF-8. Bytes that are the beginning of a character are held back until it is
 // complete; bytes that can never become one turn into U+FFFD at once, one per maximal subpart
-// (Unicode standard, 3.9). Not thread-safe.
+// (Unicode standard, 3.9), a surrogate in three bytes when all of it is there. Not thread-safe.
 class Utf8Stream {
  public:
   [[nodiscard]] std::string push(std::string_view bytes);

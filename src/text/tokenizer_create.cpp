@@ -22,6 +22,7 @@ class TokenizerBuilder {
     TERN_TRY(set_added());
     TERN_TRY(set_ids());
     set_words();
+    TERN_TRY(check_chat_template());
     result_.chat_template_ = data_.chat_template;
     result_.warnings_ = data_.warnings;
     return std::move(result_);
@@ -37,6 +38,7 @@ class TokenizerBuilder {
   Result<void> set_added();
   Result<void> set_ids();
   void set_words();
+  Result<void> check_chat_template() const;
   Result<void> check_id(std::string_view what, std::int32_t id) const;
   [[nodiscard]] bool is_control(std::int32_t id) const {
     return data_.types[static_cast<std::size_t>(id)] == TokenType::kControl;
@@ -257,6 +259,17 @@ Result<void> TokenizerBuilder::set_ids() {
   }
   std::sort(ends.begin(), ends.end());
   ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  return {};
+}
+
+Result<void> TokenizerBuilder::check_chat_template() const {
+  if (data_.chat_template.size() > limits::kTemplateSourceBytes) {
+    return bad("the chat template has {} bytes; at most {} are read", data_.chat_template.size(),
+               limits::kTemplateSourceBytes);
+  }
+  if (const auto at = find_invalid_utf8(data_.chat_template)) {
+    return bad("the chat template is not valid UTF-8 at byte {}", *at);
+  }
   return {};
 }
 
