@@ -88,10 +88,10 @@ ActivationLayout activation_layout(std::int64_t inputs, PackedTiling tiling,
   layout.scales_offset = place(groups * 4);
   layout.sums_offset = place(groups * 2 * 4);
   layout.q_offset = place(groups * kActivationGroup * 2);
-  // kBytes: 48 bytes for every four inputs. kWords: three tables of 64 bytes for 15 of 16 inputs,
-  // and a line with the eight inputs of 128 that are left.
-  const std::int64_t subset_bytes = tiling == PackedTiling::kBytes ? 32 * 48 : 24 * 64 + 64;
-  // 21 tables of 64 bytes for 63 of 64 inputs, and a line with the one that is left.
+  // kBytes: 48 bytes for every four inputs. kWords, per 64 inputs: three tables of 64 bytes for 15
+  // of 16 inputs, and a line with the four inputs that are left.
+  const std::int64_t subset_bytes = tiling == PackedTiling::kBytes ? 32 * 48 : 2 * (12 * 64 + 64);
+  // Per 64 inputs: 21 tables of 64 bytes for 63 inputs, and a line with the one that is left.
   const std::int64_t ternary_bytes = 2 * (21 * 64 + 64);
   layout.subset_table_offset = needs.subset_tables ? place(groups * subset_bytes) : -1;
   layout.ternary_table_offset = needs.ternary_tables ? place(groups * ternary_bytes) : -1;

@@ -13,6 +13,15 @@ namespace {
 // Best first. The reference row is last and runs everywhere.
 constexpr std::array kVariants = {
 #if defined(__x86_64__)
+    PackedVariant{.name = "lut512",
+                  .needed = {CpuFeature::kAvx2, CpuFeature::kFma, CpuFeature::kF16c,
+                             CpuFeature::kAvx512f, CpuFeature::kAvx512bw, CpuFeature::kAvx512dq,
+                             CpuFeature::kAvx512vl, CpuFeature::kAvx512vnni},
+                  .tiling = PackedTiling::kWords,
+                  .quantize = avx512_quantize,
+                  .matmul = avx512_matmul,
+                  .matmul_f32 = avx512_matmul_f32,
+                  .decode_row = reference_decode_row},
     PackedVariant{.name = "lut",
                   .needed = {CpuFeature::kAvx2, CpuFeature::kFma, CpuFeature::kF16c},
                   .tiling = PackedTiling::kBytes,

@@ -58,10 +58,17 @@ struct Sums<0> {};
 
 enum class Sign { kPlus, kMinus };
 
+// Additions stay in the order in which they are written: gcc would make trees of them, whose leaves
+// do not fit into the registers (88 instead of 150 billion weights a second).
+TERN_INLINE __m256i keep(__m256i v) {
+  asm("" : "+x"(v));
+  return v;
+}
+
 template <Sign S>
 TERN_INLINE __m256i count(__m256i counter, const std::byte* table, __m256i index) {
   const __m256i found = _mm256_shuffle_epi8(broadcast_table(table), index);
-  return S == Sign::kPlus ? _mm256_add_epi8(counter, found) : _mm256_sub_epi8(counter, found);
+  return keep(S == Sign::kPlus ? _mm256_add_epi8(counter, found) : _mm256_sub_epi8(counter, found));
 }
 
 template <Sign S, int T>
@@ -172,10 +179,10 @@ TERN_INLINE void add_signed_planes(Sums<T>& s, const std::byte* w, const Activat
 #pragma GCC unroll 2
       for (int step = 0; step < 2; ++step, w += 64, at += kStepTables) {
         const __m256i plus = load(w);
-        const __m256i minus = load(w + 32);
         look_up<Sign::kPlus>(n, t, at, low_nibbles(plus));
-        look_up<Sign::kMinus>(n, t, at, low_nibbles(minus));
         look_up<Sign::kPlus>(n, t, at + kStepTables / 2, high_nibbles(plus));
+        const __m256i minus = load(w + 32);
+        look_up<Sign::kMinus>(n, t, at, low_nibbles(minus));
         look_up<Sign::kMinus>(n, t, at + kStepTables / 2, high_nibbles(minus));
       }
       widen_low<true>(s, n);
