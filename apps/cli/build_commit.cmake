@@ -1,0 +1,25 @@
+# Writes tern_build_commit.h; touches it only when something changed. Run at every build: cmake -DSOURCE=... -DOUTPUT=... -P
+set(commit "unknown")
+set(number 0)
+find_program(GIT git)
+if(GIT)
+  execute_process(COMMAND ${GIT} -C ${SOURCE} rev-parse --short HEAD OUTPUT_VARIABLE head
+                  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
+  if(NOT failed)
+    set(commit "${head}")
+    execute_process(COMMAND ${GIT} -C ${SOURCE} rev-list --count HEAD OUTPUT_VARIABLE number
+                    OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    execute_process(COMMAND ${GIT} -C ${SOURCE} diff --quiet HEAD -- src include apps cmake CMakeLists.txt
+                    RESULT_VARIABLE dirty ERROR_QUIET)
+    if(dirty)
+      string(APPEND commit "-dirty")
+    endif()
+  endif()
+endif()
+set(text "#define TERN_BUILD_COMMIT \"${commit}\"\n#define TERN_BUILD_NUMBER ${number}\n")
+if(EXISTS ${OUTPUT})
+  file(READ ${OUTPUT} old)
+endif()
+if(NOT "${old}" STREQUAL "${text}")
+  file(WRITE ${OUTPUT} "${text}")
+endif()
