@@ -29,7 +29,7 @@ STRAY = [
     (re.compile(r"\b(TODO|FIXME|XXX|HACK)\b"), "a note to oneself; do it or write down the condition that ends it"),
     (re.compile(r"\b(issue|pull request|PR) ?#?\d+\b", re.I), "a tracker's number"),
     (re.compile(r"\b(sub-?agent|co-?pilot|chatgpt|claude|language model wrote|as an ai)\b", re.I), "a word about who wrote it"),
-    (re.compile(r"\b(this|previous|next|another) (work )?session\b(?!['’]?s? (of|holds|state|keeps))", re.I), "a word about how it was written"),
+    (re.compile(r"\b(earlier|previous|last|next) session\b", re.I), "a word about how it was written"),
 ]
 STRAY_EXEMPT = {"tools/check_house.py"}
 

@@ -27,7 +27,7 @@ done
 
 if ! command -v dpkg-query >/dev/null 2>&1; then
   echo "error: this script knows Debian packages only and finds no dpkg here; install the counterparts of these yourself:" >&2
-  echo $wanted >&2
+  echo "$wanted" >&2
   exit 1
 fi
 
@@ -51,7 +51,7 @@ else
   exit 1
 fi
 
-count=$(echo $missing | wc -w)
+count=$(echo "$missing" | wc -w)
 echo "packages: installing $count:$missing"
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
@@ -63,6 +63,29 @@ run() {
     exit 1
   fi
 }
+
+# Installing ca-certificates writes the system's bundle anew. What an administrator had put there is kept: certificates that
+# the new bundle lacks go where Debian expects local ones.
+bundle=/etc/ssl/certs/ca-certificates.crt
+one_per_line() { awk '/BEGIN CERT/ { c = "" } { c = c $0 "|" } /END CERT/ { print c }' "$1" | sort -u; }
+before=
+case " $missing " in *" ca-certificates "*) [ ! -f $bundle ] || before=$(mktemp) ;; esac
+[ -z "$before" ] || cp $bundle "$before"
+
 run apt-get update
+# shellcheck disable=SC2086 # a list of packages
 run apt-get install -y --no-install-recommends $missing
+
+if [ -n "$before" ]; then
+  now=$(mktemp) kept=$(mktemp)
+  one_per_line $bundle >"$now"
+  one_per_line "$before" | comm -23 - "$now" >"$kept"
+  number=0
+  while IFS= read -r line; do
+    number=$((number + 1))
+    printf '%s' "$line" | tr '|' '\n' | $as_root tee "/usr/local/share/ca-certificates/kept-$number.crt" >/dev/null
+  done <"$kept"
+  [ $number -eq 0 ] || run update-ca-certificates
+  rm -f "$before" "$now" "$kept"
+fi
 echo "packages: installed"

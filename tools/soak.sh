@@ -2,7 +2,6 @@
 # The long runs that ./check has no time for: every test again and again in random order, under each preset, then fuzzing.
 #
 # usage: tools/soak.sh [MINUTES]       default 60; logs in build/soak/; stops at the first failure
-#
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
