@@ -7,6 +7,10 @@
 #include <cerrno>
 #include <mutex>
 
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
+
 namespace tern {
 namespace {
 
@@ -32,9 +36,15 @@ MappedRange* find_range(std::uintptr_t address) {
   return nullptr;
 }
 
+// Inside the handler. The system call itself: nothing that replaces mmap() in the program, such as
+// a checker of memory, is made for signal handlers.
 bool map_zeros(std::uintptr_t address, std::uintptr_t bytes) {
-  return ::mmap(reinterpret_cast<void*>(address), bytes, PROT_READ,
-                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+#if defined(__linux__) && defined(__LP64__)
+  return ::syscall(SYS_mmap, address, bytes, PROT_READ, kFlags, -1, 0) != -1;
+#else
+  return ::mmap(reinterpret_cast<void*>(address), bytes, PROT_READ, kFlags, -1, 0) != MAP_FAILED;
+#endif
 }
 
 // True when the fault was ours and reading can go on, with zeros.
