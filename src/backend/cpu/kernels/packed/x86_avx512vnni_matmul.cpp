@@ -38,6 +38,11 @@ TERN_INLINE __m512i keep(__m512i v) {
   return v;
 }
 
+// As a test, not as a move of the sign bits: that would take the port of the shifts.
+TERN_INLINE __mmask32 top_bits(__m512i v) {
+  return _mm512_test_epi16_mask(v, _mm512_set1_epi16(static_cast<short>(0x8000)));
+}
+
 // 32-bit sums of 32 rows for T tokens.
 template <int T>
 struct Sums {
@@ -120,7 +125,7 @@ TERN_INLINE void add_word(Sums<T>& s, const std::byte* w, const Activations* t, 
   look_up<true>(n, t, at + word * 192, bits);
   look_up<false>(n, t, at + word * 192 + 64, _mm512_srli_epi16(bits, 5));
   look_up<false>(n, t, at + word * 192 + 128, _mm512_srli_epi16(bits, 10));
-  add_masked(n, t, at + 12 * 64 + 4 * word, _mm512_movepi16_mask(bits));
+  add_masked(n, t, at + 12 * 64 + 4 * word, top_bits(bits));
   widen<Factor>(s, n);
 }
 
@@ -138,8 +143,8 @@ TERN_INLINE void add_ternary(Sums<T>& s, const std::byte* w, const Activations* 
     const __m512i index = triple % 3 == 0   ? word
                           : triple % 3 == 1 ? _mm512_srli_epi16(word, 5)
                                             : _mm512_srli_epi16(word, 10);
-    if (triple == 0) plus = _mm512_movepi16_mask(word);
-    if (triple == 3) minus = _mm512_movepi16_mask(word);
+    if (triple == 0) plus = top_bits(word);
+    if (triple == 3) minus = top_bits(word);
     if (triple % 5 == 0) {
       look_up<true>(n, t, at + triple * 64, index);
     } else {
@@ -234,8 +239,15 @@ TERN_INLINE void add_or_set(const Activations* t, std::int64_t block, const Accu
   }
 }
 
-TERN_INLINE void prefetch(const std::byte* p, std::int64_t bytes) {
-  for (std::int64_t line = 0; line < bytes; line += 64) {
+template <PackedKind K, int Group>
+constexpr std::int64_t kGroupBytes = 64 + (K == PackedKind::kBinary    ? 512
+                                           : K == PackedKind::kTernary ? Group / 64 * 7 * 64
+                                                                       : Group * 8);
+
+template <std::int64_t Bytes>
+TERN_INLINE void prefetch(const std::byte* p) {
+#pragma GCC unroll 20
+  for (std::int64_t line = 0; line < Bytes; line += 64) {
     _mm_prefetch(reinterpret_cast<const char*>(p + line), _MM_HINT_T0);
   }
 }
@@ -244,7 +256,6 @@ TERN_INLINE void prefetch(const std::byte* p, std::int64_t bytes) {
 // addition. `ahead`: how far in front of the weights to prefetch, in bytes.
 struct ChunkArgs {
   const std::byte* weights;
-  std::int64_t group_bytes;
   std::int64_t row_block_bytes;
   std::int64_t groups;
   std::int64_t ahead;
@@ -258,8 +269,8 @@ void chunk_kernel(const ChunkArgs& args, const Activations* tokens) {
   Accumulators<T> acc;
   clear(acc);
   const std::byte* w = args.weights;
-  for (std::int64_t g = 0; g < args.groups; ++g, w += args.group_bytes) {
-    prefetch(w + args.ahead, args.group_bytes);
+  for (std::int64_t g = 0; g < args.groups; ++g, w += kGroupBytes<K, Group>) {
+    prefetch<kGroupBytes<K, Group>>(w + args.ahead);
     add_group<K, Group>(acc, w, t, g);
   }
   add_or_set<T>(tokens, 0, acc, args.first);
@@ -275,9 +286,10 @@ void two_block_kernel(const ChunkArgs& args, const Activations* tokens) {
   clear(acc1);
   const std::byte* w0 = args.weights;
   const std::byte* w1 = w0 + args.row_block_bytes;
-  for (std::int64_t g = 0; g < args.groups; ++g, w0 += args.group_bytes, w1 += args.group_bytes) {
-    prefetch(w0 + args.ahead, args.group_bytes);
-    prefetch(w1 + args.ahead, args.group_bytes);
+  constexpr std::int64_t kBytes = kGroupBytes<K, Group>;
+  for (std::int64_t g = 0; g < args.groups; ++g, w0 += kBytes, w1 += kBytes) {
+    prefetch<kBytes>(w0 + args.ahead);
+    prefetch<kBytes>(w1 + args.ahead);
     add_group<K, Group>(acc0, w0, &t, g);
     add_group<K, Group>(acc1, w1, &t, g);
   }
@@ -345,7 +357,6 @@ void multiply_tile(const PackedMatmulArgs& args, const Kernels& kernels, std::in
   const std::int64_t chunk_groups = kChunk / w.group;
   const bool stream = blocks <= kSharedBlocks;  // the weights are read once, in one or two streams
   ChunkArgs chunk{};
-  chunk.group_bytes = w.group_bytes;
   chunk.row_block_bytes = w.row_block_bytes;
   for (std::int64_t g = 0; g < w.groups; g += chunk_groups) {
     const std::int64_t half = g * w.group / 64;
