@@ -1,0 +1,50 @@
+// What one rendering may use: steps, and bytes that are alive.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "text/chat_template/fault.h"
+#include "text/chat_template/limits.h"
+
+namespace tern::text::jinja {
+
+// Belongs to one rendering and one thread; outlives every value that the rendering makes.
+class Budget {
+ public:
+  explicit Budget(std::uint64_t max_steps = kMaxSteps) : max_steps_(max_steps) {}
+  Budget(const Budget&) = delete;
+  Budget& operator=(const Budget&) = delete;
+
+  void step() { work(kWorkPerStep); }
+  // Bytes that are copied or compared by one operation which is no evaluation of its own.
+  void bytes(std::size_t count) { work(count + kWorkPerPiece); }
+  // The same for items of a list.
+  void items(std::size_t count) { work(count * kWorkPerItem + kWorkPerPiece); }
+
+  void hold(std::size_t count) {
+    if (count > kMaxLiveBytes || live_ > kMaxLiveBytes - count) {
+      raise(FaultKind::kLimit, "the template holds more than {} MiB of values",
+            kMaxLiveBytes >> 20);
+    }
+    live_ += count;
+  }
+  void release(std::size_t count) noexcept { live_ -= count; }
+
+  [[nodiscard]] std::uint64_t steps() const { return work_ / kWorkPerStep; }
+  [[nodiscard]] std::size_t live() const { return live_; }
+
+ private:
+  void work(std::uint64_t units) {
+    work_ += units;
+    if (work_ > max_steps_ * kWorkPerStep) {
+      raise(FaultKind::kLimit, "the template took more than {} steps", max_steps_);
+    }
+  }
+
+  std::uint64_t max_steps_;
+  std::uint64_t work_ = 0;  // below 2^33: no operation is larger than what fits in memory
+  std::size_t live_ = 0;
+};
+
+}  // namespace tern::text::jinja

@@ -1,0 +1,12 @@
+// x[start:stop:step].
+#pragma once
+
+#include "text/chat_template/native.h"
+
+namespace tern::text::jinja {
+
+// Missing or none parts have Python's defaults. Values that cannot be sliced give undefined.
+[[nodiscard]] Value slice(Runtime& runtime, const Value& subject, const Value& start,
+                          const Value& stop, const Value& step);
+
+}  // namespace tern::text::jinja
