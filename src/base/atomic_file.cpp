@@ -31,7 +31,7 @@ fs::path folder_of(const fs::path& target) {
 // whole stays below the 255 bytes that file systems allow.
 std::string temporary_prefix(const fs::path& target) {
   constexpr std::size_t kMostNameBytes = 200;
-  return "." + target.filename().string().substr(0, kMostNameBytes) + ".tern-";
+  return fmt::format(".{}.tern-", target.filename().string().substr(0, kMostNameBytes));
 }
 constexpr std::string_view kSuffix = ".tmp";
 constexpr std::size_t kDigits = 16;

@@ -10,6 +10,8 @@
 #include <numeric>
 #include <set>
 
+#include "base/allocation_counter_test.h"
+
 #if defined(__linux__)
 #include <sys/wait.h>
 #include <unistd.h>
@@ -120,6 +122,22 @@ TEST(ThreadPool, WaitsForAWorkerThatIsLate) {
     ++done;
   });
   EXPECT_EQ(done, 2);
+}
+
+TEST(ThreadPool, ASectionAllocatesNothing) {
+  ThreadPool pool(3);
+  std::atomic<std::int64_t> sum{0};
+  const std::array<std::int64_t, 16> large_capture{1};
+  pool.run_per_worker([](int) {});
+  const long before = allocations_so_far();
+  for (int round = 0; round < 100; ++round) {
+    pool.parallel_for(10, 1, [&sum, large_capture](std::int64_t begin, std::int64_t, int) {
+      sum += begin + large_capture[0];
+    });
+    pool.run_per_worker([&sum](int worker) { sum += worker; });
+  }
+  EXPECT_EQ(allocations_so_far(), before);
+  EXPECT_EQ(sum, 100 * (45 + 10 + 3));
 }
 
 // A subnormal times one: zero where denormals are flushed. volatile keeps the compiler out.
