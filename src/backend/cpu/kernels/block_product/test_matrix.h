@@ -47,8 +47,10 @@ class TestMatrix {
     std::normal_distribution<float> normal(0, 0.02F);
     const int bytes = quant::info(format).block_bytes;
     for (std::size_t at = 0; at < file_.size(); at += static_cast<std::size_t>(bytes)) {
-      for (int i = 0; i < bytes; ++i)
-        file_[at + static_cast<std::size_t>(i)] = static_cast<std::byte>(random() & 255U);
+      for (int i = 0; i < bytes; i += 2) {  // blocks have an even number of bytes
+        const auto value = static_cast<std::uint16_t>(random());
+        std::memcpy(file_.data() + at + i, &value, 2);
+      }
       put_half(file_.data() + at, normal(random));
       if (format == quant::Format::kQ4_1) put_half(file_.data() + at + 2, normal(random));
     }

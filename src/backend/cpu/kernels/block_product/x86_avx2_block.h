@@ -18,6 +18,10 @@ inline __m256i load_256(const std::byte* from) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
 }
 
+// Keeps a sum in a register. Without it gcc regroups integer sums of an unrolled loop into a tree
+// and spills the terms (37 stores to the stack per block instead of none).
+inline void keep(__m256i& sum) { __asm__("" : "+x"(sum)); }
+
 // y[row][8 block ..] = residual + (sum + bias); outputs beyond the matrix are neither read nor
 // written.
 inline void store_outputs(const BlockProductArgs& args, int row, std::int64_t block, __m256 sum) {

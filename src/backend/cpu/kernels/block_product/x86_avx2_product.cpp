@@ -36,6 +36,8 @@ inline void multiply_nibbles(__m256i nibbles, __m256i hi, __m256i lo, __m256i& h
                              __m256i& lo_sum) {
   hi_sum = _mm256_add_epi16(hi_sum, _mm256_maddubs_epi16(nibbles, hi));
   lo_sum = _mm256_add_epi16(lo_sum, _mm256_maddubs_epi16(nibbles, lo));
+  keep(hi_sum);
+  keep(lo_sum);
 }
 
 inline __m256i join_hi_lo(__m256i hi_sum, __m256i lo_sum) {
@@ -78,8 +80,22 @@ inline Sums dot_bytes(const std::byte* a, const std::byte* b, const std::byte* q
     const __m256i x = word_at(q, u);
     sum_a = _mm256_add_epi32(sum_a, _mm256_madd_epi16(load_bytes(a + 16 * u), x));
     sum_b = _mm256_add_epi32(sum_b, _mm256_madd_epi16(load_bytes(b + 16 * u), x));
+    keep(sum_a);
+    keep(sum_b);
   }
   return {sum_a, sum_b};
+}
+
+// How far ahead weights are asked for: a short row ends before the processor's own prefetcher has
+// learnt its stream, so the next pair of rows is named (2 rows further); long rows need a few KiB.
+inline std::int64_t prefetch_distance(std::int64_t row_bytes) {
+  return row_bytes < 8192 ? 2 * row_bytes : 4096;
+}
+
+template <int kBytes>
+inline void prefetch(const std::byte* from) {
+  for (int i = 0; i < kBytes; i += 64)
+    _mm_prefetch(reinterpret_cast<const char*>(from + i), _MM_HINT_T0);
 }
 
 // 2 x 8 outputs of one row.
@@ -87,7 +103,10 @@ template <Kind kKind>
 void single_row(const std::byte* a, const std::byte* b, const ActivationRow& x, std::int64_t blocks,
                 __m256* out_a, __m256* out_b) {
   __m256 acc_a = _mm256_setzero_ps(), acc_b = acc_a, min_a = acc_a, min_b = acc_a;
+  const std::int64_t ahead = prefetch_distance(blocks * Shape<kKind>::kBytes);
   for (std::int64_t k = 0; k < blocks; ++k) {
+    prefetch<Shape<kKind>::kBytes>(a + ahead);
+    prefetch<Shape<kKind>::kBytes>(b + ahead);
     Sums sums;
     if constexpr (kKind == Kind::kQ8_0) {
       sums = dot_bytes(a + 16, b + 16, x.q + 64 * k);
@@ -153,20 +172,28 @@ inline void dot_tile(const __m256i* a, const __m256i* b, const std::byte* const*
     __m256i x = word_at(q0, u);
     a0 = _mm256_add_epi32(a0, _mm256_madd_epi16(wa, x));
     b0 = _mm256_add_epi32(b0, _mm256_madd_epi16(wb, x));
+    keep(a0);
+    keep(b0);
     if constexpr (kRows > 1) {
       x = word_at(q1, u);
       a1 = _mm256_add_epi32(a1, _mm256_madd_epi16(wa, x));
       b1 = _mm256_add_epi32(b1, _mm256_madd_epi16(wb, x));
+      keep(a1);
+      keep(b1);
     }
     if constexpr (kRows > 2) {
       x = word_at(q2, u);
       a2 = _mm256_add_epi32(a2, _mm256_madd_epi16(wa, x));
       b2 = _mm256_add_epi32(b2, _mm256_madd_epi16(wb, x));
+      keep(a2);
+      keep(b2);
     }
     if constexpr (kRows > 3) {
       x = word_at(q3, u);
       a3 = _mm256_add_epi32(a3, _mm256_madd_epi16(wa, x));
       b3 = _mm256_add_epi32(b3, _mm256_madd_epi16(wb, x));
+      keep(a3);
+      keep(b3);
     }
   }
   sums[0] = a0;
