@@ -59,7 +59,11 @@ ValueId Builder::append(OpKind kind) {
   return program_.ops.back().result;
 }
 
-ValueId Builder::embed(WeightId table) { return append(Embed{weight(table)}); }
+ValueId Builder::embed(WeightId table) {
+  program_.vocabulary = weights_.weights[table].rows;
+  program_.hidden = weights_.weights[table].inputs;
+  return append(Embed{weight(table)});
+}
 
 ValueId Builder::rms_norm(ValueId x, WeightId w, float eps) {
   return append(RmsNorm{x, weight(w), eps});
