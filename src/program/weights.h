@@ -28,8 +28,8 @@ struct WeightPart {
   std::int64_t rows = 0;
 };
 
-// One matrix, possibly joined by rows from several tensors of the same format and width (q|k|v, gate|up). A vector
-// has rows == 1, and its parts are joined end to end.
+// One matrix, possibly joined by rows from several tensors of the same format and width (q|k|v,
+// gate|up). A vector has rows == 1, and its parts are joined end to end.
 struct WeightDecl {
   std::string name;
   quant::Format format = quant::Format::kF32;
@@ -46,7 +46,8 @@ struct WeightDecl {
 
 struct WeightSet {
   std::vector<WeightDecl> weights;
-  // Tells the owner of the bytes that these are not read again (they lie in the device's own layout now); may be empty.
+  // Tells the owner of the bytes that these are not needed for now, so that a process holds one
+  // copy; may be empty.
   std::function<void(std::span<const std::byte>)> release;
 
   WeightId add(WeightDecl decl) {

@@ -23,7 +23,8 @@ struct Work {
   const program::WeightDecl& decl;
   PackedTiling tiling;
   ThreadPool& pool;
-  std::byte* memory;
+  std::byte* memory = nullptr;
+  bool uses_code3 = false;
 };
 
 PackedSource source_of(const program::WeightDecl& d, const program::WeightPart& part) {
@@ -54,7 +55,7 @@ Result<void> check_scan(const program::WeightPart& part, const PackedScan& scan)
 constexpr std::int64_t kRepackRows = 128;  // a multiple of the block of 32 rows
 
 // Code 3 decides the layout of 2-bit formats, so their codes are looked at first.
-bool uses_code3(const Work& w) {
+bool find_code3(const Work& w) {
   if (w.decl.format != quant::Format::kT2G64 && w.decl.format != quant::Format::kT2G128 &&
       w.decl.format != quant::Format::kT2G256)
     return false;
@@ -69,8 +70,8 @@ bool uses_code3(const Work& w) {
 }
 
 Result<Resident> lay_out_packed(const Work& w) {
-  ResidentPacked r{
-      packed_layout(w.decl.format, w.decl.rows, w.decl.inputs, uses_code3(w), w.tiling), {}};
+  ResidentPacked r{packed_layout(w.decl.format, w.decl.rows, w.decl.inputs, w.uses_code3, w.tiling),
+                   {}};
   r.view = r.layout.view(w.memory);
   std::int64_t first = 0;
   for (const program::WeightPart& part : w.decl.parts) {
@@ -140,13 +141,15 @@ Result<Resident> lay_out(const Work& w) {
 
 }  // namespace
 
-LayoutEstimate estimate_layout(const program::WeightDecl& d, PackedTiling tiling) {
+LayoutEstimate estimate_layout(const program::WeightDecl& d, PackedTiling tiling, bool uses_code3) {
   const quant::FormatInfo& format = quant::info(d.format);
   if (d.uses == program::kUseVector) return {aligned(elements(d) * 4), "vector f32"};
   switch (format.kind) {
     case quant::FormatClass::kPacked: {
-      const PackedLayout layout = packed_layout(d.format, d.rows, d.inputs, false, tiling);
-      const std::string kind = layout.kind == PackedKind::kBinary ? "binary" : "ternary";
+      const PackedLayout layout = packed_layout(d.format, d.rows, d.inputs, uses_code3, tiling);
+      const std::string_view kind = layout.kind == PackedKind::kBinary    ? "binary"
+                                    : layout.kind == PackedKind::kTernary ? "ternary"
+                                                                          : "2-bit";
       return {aligned(layout.bytes()), fmt::format("rows32 {} g{}", kind, layout.group)};
     }
     case quant::FormatClass::kBlock:
@@ -162,12 +165,19 @@ Result<std::shared_ptr<const CpuWeights>> CpuWeights::make(const program::Weight
                                                            PackedTiling tiling, ThreadPool& pool,
                                                            const ProgressFn& progress,
                                                            const CancelToken& cancel) {
+  const auto release = [&set](const program::WeightDecl& d) {
+    if (set.release)
+      for (const program::WeightPart& part : d.parts) set.release(part.bytes);
+  };
   std::uint64_t total = 0;
   std::uint64_t file_bytes = 0;
   std::vector<std::uint64_t> offsets;
+  std::vector<bool> code3;
   for (const program::WeightDecl& d : set.weights) {
     offsets.push_back(total);
-    total += estimate_layout(d, tiling).bytes;
+    code3.push_back(find_code3({d, tiling, pool}));
+    release(d);
+    total += estimate_layout(d, tiling, code3.back()).bytes;
     file_bytes += d.file_bytes();
   }
   auto weights = std::make_shared<CpuWeights>();
@@ -179,11 +189,11 @@ Result<std::shared_ptr<const CpuWeights>> CpuWeights::make(const program::Weight
   for (std::size_t i = 0; i < set.weights.size(); ++i) {
     if (cancel.requested()) return fail(ErrorCode::kCancelled, "loading was cancelled");
     const program::WeightDecl& d = set.weights[i];
-    Result<Resident> resident = lay_out({d, tiling, pool, weights->memory_.data() + offsets[i]});
+    Result<Resident> resident =
+        lay_out({d, tiling, pool, weights->memory_.data() + offsets[i], code3[i]});
     TERN_TRY(resident);
     weights->weights_.push_back(*resident);
-    if (set.release)
-      for (const program::WeightPart& part : d.parts) set.release(part.bytes);
+    release(d);
     meter.add(d.file_bytes());
   }
   meter.finish();

@@ -38,7 +38,10 @@ struct LayoutEstimate {
   std::uint64_t bytes = 0;
   std::string name;  // "rows32 binary", "rows8 q4_1", "rows f16", "vector f32"
 };
-[[nodiscard]] LayoutEstimate estimate_layout(const program::WeightDecl& decl, PackedTiling tiling);
+// uses_code3: a 2-bit format's codes contain a 3, which only its data tells (ternary models never
+// have one).
+[[nodiscard]] LayoutEstimate estimate_layout(const program::WeightDecl& decl, PackedTiling tiling,
+                                             bool uses_code3 = false);
 
 class CpuWeights : public backend::ResidentWeights {
  public:
