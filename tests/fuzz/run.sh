@@ -31,9 +31,15 @@ for source in "$here"/*_fuzz.cpp; do
     [ -d "$seeds" ] && set -- "$@" "$seeds"
   done
   [ -f "$here/$name.dict" ] && set -- "$@" "-dict=$here/$name.dict"
-  if ! "$target" -runs="$runs" -seed=1 -timeout=5 -rss_limit_mb=512 -print_final_stats=0 \
-    -artifact_prefix="$out/finding-" "$@" >"$out.log" 2>&1; then
-    echo "fuzz $name: FINDING, input in $out/finding-*, log in $out.log"
+  code=0
+  "$target" -runs="$runs" -seed=1 -timeout=5 -rss_limit_mb=512 -print_final_stats=0 \
+    -artifact_prefix="$out/finding-" "$@" >"$out.log" 2>&1 || code=$?
+  if [ $code -ne 0 ]; then
+    if ls "$out"/finding-* >/dev/null 2>&1; then
+      echo "fuzz $name: FINDING, input in $out/finding-*, log in $out.log"
+    else
+      echo "fuzz $name: ended with code $code before its runs were done, log in $out.log"
+    fi
     tail -n 30 "$out.log"
     status=1
     continue
