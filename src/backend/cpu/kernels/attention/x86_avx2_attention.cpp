@@ -43,14 +43,29 @@ Plane make_plane(const KvView& kv, const std::byte* base, KvDtype dtype, int kv_
           pages, kv.head_dim,          is_f16};
 }
 
+const std::byte* page_of(const Plane& plane, std::int64_t page) {
+  return plane.base + plane.pages[page] * plane.page_stride + plane.head_offset;
+}
+
 // The page's first `rows` rows as f32: in place, or converted into `buffer`, where rows up to the
-// next multiple of 4 are zero.
-const float* page_rows(const Plane& plane, std::int64_t page, int rows, float* buffer) {
-  const std::byte* from = plane.base + plane.pages[page] * plane.page_stride + plane.head_offset;
-  if (!plane.is_f16) return reinterpret_cast<const float*>(from);
+// next multiple of 4 are zero. The following page is asked for meanwhile (`has_next`): pages lie
+// anywhere, so the processor cannot guess it.
+const float* page_rows(const Plane& plane, std::int64_t page, int rows, bool has_next,
+                       float* buffer) {
+  const std::byte* from = page_of(plane, page);
+  const std::byte* next = has_next ? page_of(plane, page + 1) : from;
   const int count = rows * plane.width;
+  if (!plane.is_f16) {
+    if (has_next) {
+      for (int i = 0; i < 4 * count; i += 64) {
+        _mm_prefetch(reinterpret_cast<const char*>(next + i), _MM_HINT_T0);
+      }
+    }
+    return reinterpret_cast<const float*>(from);
+  }
   const auto* halves = reinterpret_cast<const __m128i*>(from);
   for (int i = 0; i < count; i += 8) {
+    if (i % 32 == 0) _mm_prefetch(reinterpret_cast<const char*>(next + 2 * i), _MM_HINT_T0);
     _mm256_storeu_ps(buffer + i, _mm256_cvtph_ps(_mm_loadu_si128(halves + i / 8)));
   }
   const int padded = (rows + 3) / 4 * 4 * plane.width;
@@ -170,7 +185,8 @@ void attend_split(Tile& tile, const Plane& k, const Plane& v, std::int64_t split
   const std::int64_t first_page = split * (kAttentionSplit / kKvPagePositions);
   for (int key = 0; key < most; key += kKvPagePositions) {
     const int rows = minimum(kKvPagePositions, most - key);
-    const float* keys = page_rows(k, first_page + key / kKvPagePositions, rows, page);
+    const float* keys = page_rows(k, first_page + key / kKvPagePositions, rows,
+                                  key + kKvPagePositions < most, page);
     score_page(tile, keys, k.width, key, rows, scale, scores);
   }
   for (int i = 0; i < tile.count; ++i) {
@@ -180,7 +196,8 @@ void attend_split(Tile& tile, const Plane& k, const Plane& v, std::int64_t split
   }
   for (int key = 0; key < most; key += kKvPagePositions) {
     const int rows = minimum(kKvPagePositions, most - key);
-    const float* values = page_rows(v, first_page + key / kKvPagePositions, rows, page);
+    const float* values = page_rows(v, first_page + key / kKvPagePositions, rows,
+                                    key + kKvPagePositions < most, page);
     weigh_page(tile, values, v.width, key, rows, scores);
   }
 }
