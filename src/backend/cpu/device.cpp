@@ -7,7 +7,9 @@
 namespace tern::cpu {
 
 CpuDevice::CpuDevice(const backend::DeviceProfile& profile)
-    : profile_(profile), pool_(std::max(profile.cores, 1)), driver_([this] { drive(); }) {}
+    : profile_(profile), pool_(std::max(profile.cores, 1)), driver_([this] { drive(); }) {
+  jobs_.reserve(16);  // a step allocates nothing
+}
 
 CpuDevice::~CpuDevice() {
   {

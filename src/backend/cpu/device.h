@@ -3,7 +3,6 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -63,7 +62,7 @@ class CpuDevice : public backend::Device {
   ThreadPool pool_;
   std::mutex mutex_;
   std::condition_variable changed_;  // a job was queued or has ended, or the device stops
-  std::deque<Job> jobs_;             // ascending tickets; ended ones stay until they are waited for
+  std::vector<Job> jobs_;            // ascending tickets; ended ones stay until they are waited for
   std::uint64_t last_ticket_ = 0;
   bool is_stopping_ = false;
   std::thread driver_;
