@@ -162,7 +162,7 @@ def random_model(args, quant):
     if not target.is_file():
         print(f"  making {target}", file=sys.stderr, flush=True)
         args.scratch.mkdir(parents=True, exist_ok=True)
-        subprocess.run([args.tern.parent / "make_random_model", "--shape", "qwen3-1.7b", "--type", quant.lower(), "-o", target], check=True)
+        subprocess.run([args.tern.parent / "make_random_model", "--shape", "qwen3-1.7b", "--type", quant, "-o", target], check=True)
     return target
 
 
