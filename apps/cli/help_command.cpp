@@ -18,7 +18,7 @@ std::string usage_of(const FlagRow& row) {
   for_each_word(row.short_names, ' ',
                 [&](std::string_view name) { text += std::string(name) + ", "; });
   const bool is_switch = row.kind == ValueKind::kSwitch;
-  text += is_switch && row.fallback == "on" ? "--no-" : "--";
+  text += is_switch && row.fallback == "on" ? "--[no-]" : "--";
   text += row.name;
   for_each_word(row.aliases, ' ',
                 [&](std::string_view name) { text += ", --" + std::string(name); });
@@ -85,6 +85,9 @@ std::string help_text(const CommandRow* command) {
       "\nEvery flag has an environment twin (--ctx-size: TERN_ARG_CTX_SIZE); the command line "
       "wins.\n"
       "Numbers of tokens take k, M and G as multiples of 1,024.\n";
+  if (command->bit == kRun) {
+    out += "Where nothing is said about sampling, the model's own defaults stand.\n";
+  }
   return out;
 }
 
