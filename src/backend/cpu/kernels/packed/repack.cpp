@@ -66,13 +66,23 @@ const SourceCodec& codec_of(Format format) {
   return kCodecs[0];
 }
 
-// One group of up to 32 rows on its way: bytes as in the file, byte b of row r at raw[b][r]; codes
-// 0..3 (binary: 0..1), code k of row r at code[k][r]; then the packed form.
+// A byte of each of the 32 rows; byte r of the array belongs to row r. Arithmetic is on eight rows
+// at a time.
+using RowBytes = std::array<std::uint64_t, kRows / 8>;
+constexpr std::uint64_t kEach =
+    0x0101010101010101u;  // times a byte: that byte for each of eight rows
+
+// One group of up to 32 rows on its way: bytes as in the file; codes 0..3; then the packed form.
 struct Tile {
-  alignas(64) std::array<std::array<std::uint8_t, kRows>, kMaxBlockBytes> raw;
-  alignas(64) std::array<std::array<std::uint8_t, kRows>, 128> code;
+  alignas(64) std::array<RowBytes, kMaxBlockBytes> raw;
+  alignas(64) std::array<RowBytes, 128> code;
   alignas(64) std::array<std::byte, kMaxGroupBytes> packed;
 };
+
+std::byte* row_bytes(RowBytes& rows) { return reinterpret_cast<std::byte*>(rows.data()); }
+const std::byte* row_bytes(const RowBytes& rows) {
+  return reinterpret_cast<const std::byte*>(rows.data());
+}
 
 bool is_finite_half(unsigned bits) { return (bits & 0x7c00u) != 0x7c00u; }
 bool is_nan_half(unsigned bits) { return !is_finite_half(bits) && (bits & 0x3ffu) != 0; }
@@ -83,24 +93,27 @@ unsigned read_half(const std::byte* p) {
   return bits;
 }
 
-// Fills tile.code for the weights [first, first + group) of the blocks in tile.raw.
-void decode_codes(const SourceCodec& codec, int first, int group, Tile& tile) {
-  constexpr std::array<unsigned, 5> kPowers = {1, 3, 9, 27, 81};
+// The base-3 digit after `power`: ((b * power) mod 256) * 3 >> 8, in lanes of 16 bits.
+std::uint64_t digits_of(std::uint64_t bytes, std::uint64_t power) {
+  constexpr std::uint64_t kLow = 0x00ff00ff00ff00ffu;
+  const std::uint64_t even = (((((bytes & kLow) * power) & kLow) * 3) >> 8) & kLow;
+  const std::uint64_t odd = ((((((bytes >> 8) & kLow) * power) & kLow) * 3) >> 8) & kLow;
+  return even | (odd << 8);
+}
+
+// Fills tile.code from the blocks in tile.raw; weight k is at places[k].
+void decode_codes(bool base3, const CodePlace* places, int group, Tile& tile) {
+  constexpr std::array<std::uint64_t, 5> kPowers = {1, 3, 9, 27, 81};
   for (int k = 0; k < group; ++k) {
-    const CodePlace place = codec.place(first + k);
-    const auto& in = tile.raw[static_cast<std::size_t>(place.byte)];
-    auto& out = tile.code[static_cast<std::size_t>(k)];
-    if (codec.base3) {
-      const auto power = static_cast<std::uint16_t>(kPowers[static_cast<std::size_t>(place.digit)]);
-      for (std::size_t r = 0; r < kRows; ++r) {
-        const auto low = static_cast<std::uint16_t>((in[r] * power) & 0xff);
-        out[r] = static_cast<std::uint8_t>((low * 3) >> 8);
-      }
+    const CodePlace place = places[k];
+    const RowBytes& in = tile.raw[static_cast<std::size_t>(place.byte)];
+    RowBytes& out = tile.code[static_cast<std::size_t>(k)];
+    if (base3) {
+      const std::uint64_t power = kPowers[static_cast<std::size_t>(place.digit)];
+      for (std::size_t i = 0; i < out.size(); ++i) out[i] = digits_of(in[i], power);
     } else {
       const int shift = 2 * place.digit;
-      for (std::size_t r = 0; r < kRows; ++r) {
-        out[r] = static_cast<std::uint8_t>((in[r] >> shift) & 3);
-      }
+      for (std::size_t i = 0; i < out.size(); ++i) out[i] = (in[i] >> shift) & (3 * kEach);
     }
   }
 }
@@ -111,46 +124,34 @@ std::size_t scale_place(PackedTiling tiling, int r) {
   return static_cast<std::size_t>(r % 16 / 4 * 8 + r / 16 * 4 + r % 4);
 }
 
-using Plane = std::array<std::uint8_t, kRows>;
-
-// bit j of out[r] = codes of eight inputs tested by `bit`.
-template <class Bit>
-void make_plane(const Tile& tile, int first, Bit bit, Plane& out) {
-  out.fill(0);
-  for (int j = 0; j < 8; ++j) {
-    const auto& code = tile.code[static_cast<std::size_t>(first + j)];
-    for (std::size_t r = 0; r < kRows; ++r) {
-      out[r] = static_cast<std::uint8_t>(out[r] | (bit(code[r]) << j));
-    }
-  }
-}
-
 // Writes eight inputs of one plane: 32 bytes in kBytes; every second byte of 32 words in kWords.
-void put_plane(PackedTiling tiling, const Plane& plane, int step, int planes, int which,
+void put_plane(PackedTiling tiling, const RowBytes& plane, int step, int planes, int which,
                std::byte* codes) {
   if (tiling == PackedTiling::kBytes) {
     std::memcpy(codes + (step * planes + which) * kRows, plane.data(), kRows);
     return;
   }
   std::byte* out = codes + (step / 2 * planes + which) * 2 * kRows + step % 2;
-  for (std::size_t r = 0; r < kRows; ++r) out[2 * r] = static_cast<std::byte>(plane[r]);
+  const std::byte* in = row_bytes(plane);
+  for (std::size_t r = 0; r < kRows; ++r) out[2 * r] = in[r];
 }
 
-void encode_planes(PackedKind kind, PackedTiling tiling, int group, Tile& tile) {
+// Planes of +1 and -1 (codes 2 and 0), or the two bits of the codes.
+template <PackedKind K>
+void encode_planes(PackedTiling tiling, int group, Tile& tile) {
   std::byte* codes = tile.packed.data() + 2 * kRows;
-  Plane first;
-  Plane second;
   for (int step = 0; step < group / 8; ++step) {
-    if (kind == PackedKind::kTernary) {
-      make_plane(
-          tile, step * 8, [](unsigned c) { return unsigned{c == 2}; }, first);
-      make_plane(
-          tile, step * 8, [](unsigned c) { return unsigned{c == 0}; }, second);
-    } else {
-      make_plane(
-          tile, step * 8, [](unsigned c) { return c & 1; }, first);
-      make_plane(
-          tile, step * 8, [](unsigned c) { return c >> 1; }, second);
+    RowBytes first{};
+    RowBytes second{};
+    for (int j = 0; j < 8; ++j) {
+      const RowBytes& code = tile.code[static_cast<std::size_t>(step * 8 + j)];
+      for (std::size_t i = 0; i < first.size(); ++i) {
+        const std::uint64_t low = code[i];
+        const std::uint64_t high = code[i] >> 1;
+        constexpr bool kTernary = K == PackedKind::kTernary;
+        first[i] |= ((kTernary ? high & ~low : low) & kEach) << j;
+        second[i] |= ((kTernary ? ~(high | low) : high) & kEach) << j;
+      }
     }
     put_plane(tiling, first, step, 2, 0, codes);
     put_plane(tiling, second, step, 2, 1, codes);
@@ -160,26 +161,29 @@ void encode_planes(PackedKind kind, PackedTiling tiling, int group, Tile& tile) 
 // Per 64 inputs seven words: three times three digits c0 + 3 c1 + 9 c2 in five bits each. Input 63
 // is in the top bits: +1 in word 0, -1 in word 1.
 void encode_ternary_words(int group, Tile& tile) {
-  std::byte* codes = tile.packed.data() + 2 * kRows;
+  std::byte* out = tile.packed.data() + 2 * kRows;
   for (int half = 0; half < group / 64; ++half) {
-    for (int word = 0; word < 7; ++word) {
-      std::array<std::uint16_t, kRows> out{};
-      for (int triple = 0; triple < 3; ++triple) {
-        const auto k = static_cast<std::size_t>(half * 64 + word * 9 + triple * 3);
-        for (std::size_t r = 0; r < kRows; ++r) {
-          const unsigned index =
-              tile.code[k][r] + 3u * tile.code[k + 1][r] + 9u * tile.code[k + 2][r];
-          out[r] = static_cast<std::uint16_t>(out[r] | ((index & 31u) << (5 * triple)));
-        }
+    const RowBytes& last = tile.code[static_cast<std::size_t>(half * 64 + 63)];
+    for (int word = 0; word < 7; ++word, out += 2 * kRows) {
+      const RowBytes* code = &tile.code[static_cast<std::size_t>(half * 64 + word * 9)];
+      RowBytes low;
+      RowBytes high;
+      for (std::size_t i = 0; i < low.size(); ++i) {
+        const auto digit = [&](std::size_t k) {  // below 32: at most 26, or 39 where a code is 3
+          return (code[k][i] + 3 * code[k + 1][i] + 9 * code[k + 2][i]) & (31 * kEach);
+        };
+        const std::uint64_t middle = digit(3);
+        low[i] = digit(0) | ((middle & (7 * kEach)) << 5);
+        high[i] = ((middle >> 3) & (3 * kEach)) | (digit(6) << 2);
+        const std::uint64_t plus = (last[i] >> 1) & ~last[i];
+        const std::uint64_t minus = ~((last[i] >> 1) | last[i]);
+        if (word == 0) high[i] |= (plus & kEach) << 7;
+        if (word == 1) high[i] |= (minus & kEach) << 7;
       }
-      if (word < 2) {
-        const unsigned wanted = word == 0 ? 2 : 0;
-        const auto& last = tile.code[static_cast<std::size_t>(half * 64 + 63)];
-        for (std::size_t r = 0; r < kRows; ++r) {
-          out[r] = static_cast<std::uint16_t>(out[r] | (unsigned{last[r] == wanted} << 15));
-        }
+      for (std::size_t r = 0; r < kRows; ++r) {
+        out[2 * r] = row_bytes(low)[r];
+        out[2 * r + 1] = row_bytes(high)[r];
       }
-      std::memcpy(codes + (half * 7 + word) * 2 * kRows, out.data(), sizeof(out));
     }
   }
 }
@@ -199,7 +203,10 @@ class Repacker {
         source_(source),
         codec_(codec_of(source.format)),
         format_(quant::info(source.format)),
-        blocks_per_row_(source.inputs / format_.group) {}
+        blocks_per_row_(source.inputs / format_.group) {
+    if (codec_.place == nullptr) return;
+    for (int k = 0; k < format_.group; ++k) places_[static_cast<std::size_t>(k)] = codec_.place(k);
+  }
 
   // Rows first..first+count-1 of the source become rows r0.. of the packed row block `out`; pad_to:
   // rows up to there get scale 0.
@@ -211,7 +218,8 @@ class Repacker {
       if (layout_.kind == PackedKind::kBinary) {
         encode_binary(layout_.tiling, tile_);
       } else {
-        decode_codes(codec_, static_cast<int>(g % per_block) * layout_.group, layout_.group, tile_);
+        decode_codes(codec_.base3, places_.data() + g % per_block * layout_.group, layout_.group,
+                     tile_);
         if (!codec_.base3) note_code3(count);
         encode();
       }
@@ -228,34 +236,39 @@ class Repacker {
     const auto bytes = static_cast<std::size_t>(format_.block_bytes);
     for (int r = 0; r < count; ++r, row += source_.row_bytes) {
       for (std::size_t b = 0; b < bytes; ++b) {
-        tile_.raw[b][static_cast<std::size_t>(r)] = static_cast<std::uint8_t>(row[b]);
+        row_bytes(tile_.raw[b])[r] = row[b];
       }
     }
   }
 
   void encode() {
-    if (layout_.kind == PackedKind::kTernary && layout_.tiling == PackedTiling::kWords) {
-      encode_ternary_words(layout_.group, tile_);
+    if (layout_.kind == PackedKind::kCodes) {
+      encode_planes<PackedKind::kCodes>(layout_.tiling, layout_.group, tile_);
+    } else if (layout_.tiling == PackedTiling::kBytes) {
+      encode_planes<PackedKind::kTernary>(layout_.tiling, layout_.group, tile_);
     } else {
-      encode_planes(layout_.kind, layout_.tiling, layout_.group, tile_);
+      encode_ternary_words(layout_.group, tile_);
     }
   }
 
   void note_code3(int count) {
-    unsigned found = 0;
+    RowBytes found{};
     for (int k = 0; k < layout_.group; ++k) {
-      const auto& code = tile_.code[static_cast<std::size_t>(k)];
-      for (int r = 0; r < count; ++r) found |= unsigned{code[static_cast<std::size_t>(r)] == 3};
+      const RowBytes& code = tile_.code[static_cast<std::size_t>(k)];
+      for (std::size_t i = 0; i < found.size(); ++i) found[i] |= code[i] & (code[i] >> 1);
     }
-    if (found != 0) scan_.has_code3 = true;
+    for (int r = 0; r < count; ++r) {
+      if ((row_bytes(found)[r] & std::byte{1}) != std::byte{0}) scan_.has_code3 = true;
+    }
   }
 
   void put_scales(std::int64_t first, int count, std::int64_t block) {
     const auto at = static_cast<std::size_t>(codec_.scale_byte);
     for (int r = 0; r < count; ++r) {
       const auto row = static_cast<std::size_t>(r);
-      const auto bits =
-          static_cast<std::uint16_t>(tile_.raw[at][row] | (tile_.raw[at + 1][row] << 8));
+      const auto low = static_cast<unsigned>(row_bytes(tile_.raw[at])[r]);
+      const auto high = static_cast<unsigned>(row_bytes(tile_.raw[at + 1])[r]);
+      const auto bits = static_cast<std::uint16_t>(low | (high << 8));
       std::memcpy(tile_.packed.data() + 2 * row, &bits, 2);
       if (!is_finite_half(bits)) note_bad((first + r) * blocks_per_row_ + block, is_nan_half(bits));
     }
@@ -295,6 +308,7 @@ class Repacker {
   const SourceCodec& codec_;
   const quant::FormatInfo& format_;
   std::int64_t blocks_per_row_;
+  std::array<CodePlace, 256> places_ = {};
   PackedScan scan_;
   Tile tile_ = {};
 };

@@ -83,33 +83,52 @@ TERN_INLINE void look_up(Sums<T>& s, const Tables* t, std::int64_t at, __m256i i
   }
 }
 
-// Sums under one plane of bits; `w` is the first byte of these eight rows, steps are `stride` bytes
-// apart.
+TERN_INLINE __m256i eight_bytes(const std::byte* w) {
+  return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(w)));
+}
+
 template <int T>
-TERN_INLINE void add_plane(Sums<T>& s, const std::byte* w, std::int64_t stride, int steps,
-                           const Tables* t, std::int64_t at) {
-  for (int step = 0; step < steps; ++step, w += stride, at += kStepFloats) {
-    const __m256i bits = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(w)));
-    look_up(s, t, at, bits, _mm256_srli_epi32(bits, 3), _mm256_srli_epi32(bits, 6));
+TERN_INLINE void look_up(Sums<T>& s, const Tables* t, std::int64_t at, __m256i bits) {
+  look_up(s, t, at, bits, _mm256_srli_epi32(bits, 3), _mm256_srli_epi32(bits, 6));
+}
+
+// Eight inputs of eight rows: `plus` and `minus` gather what is added and subtracted. Codes 0..3
+// are -1, 0, +1, +2 without a plain sum of x to subtract: the weight 0 of a huge x must not cost
+// digits.
+template <PackedKind K, int T>
+TERN_INLINE void add_step(Sums<T>& plus, Sums<T>& minus, const std::byte* w, const Tables* t,
+                          std::int64_t at) {
+  const __m256i first = eight_bytes(w);
+  if constexpr (K == PackedKind::kBinary) {
+    look_up(plus, t, at, first);
+  } else {
+    const __m256i second = eight_bytes(w + 32);
+    if constexpr (K == PackedKind::kTernary) {
+      look_up(plus, t, at, first);
+      look_up(minus, t, at, second);
+    } else {
+      look_up(plus, t, at, second);
+      look_up(plus, t, at, _mm256_and_si256(first, second));
+      look_up(minus, t, at,
+              _mm256_andnot_si256(_mm256_or_si256(first, second), _mm256_set1_epi32(255)));
+    }
   }
 }
 
-// total += scale * (sums that the codes mean), for eight rows.
+// total += scale * (plus - minus), or scale * (2 plus - sum) for binary weights; eight rows.
 template <PackedKind K, int T>
-TERN_INLINE void finish(const Sums<T>& s0, const Sums<T>& s1, const Tables* t, std::int64_t half,
-                        int halves, __m256 scale, float* total, std::int64_t total_stride) {
+TERN_INLINE void finish(const Sums<T>& plus, const Sums<T>& minus, const Tables* t,
+                        std::int64_t half, __m256 scale, float* total, std::int64_t total_stride) {
   if constexpr (T > 0) {
     __m256 v;
-    if constexpr (K == PackedKind::kTernary) {
-      v = _mm256_sub_ps(s0.v, s1.v);
+    if constexpr (K == PackedKind::kBinary) {
+      const __m256 sum = _mm256_set1_ps(t->sums[half] + t->sums[half + 1]);
+      v = _mm256_sub_ps(_mm256_add_ps(plus.v, plus.v), sum);
     } else {
-      const float sum = halves == 1 ? t->sums[half] : t->sums[half] + t->sums[half + 1];
-      v = K == PackedKind::kBinary ? _mm256_add_ps(s0.v, s0.v)
-                                   : _mm256_add_ps(s0.v, _mm256_add_ps(s1.v, s1.v));
-      v = _mm256_sub_ps(v, _mm256_set1_ps(sum));
+      v = _mm256_sub_ps(plus.v, minus.v);
     }
     _mm256_store_ps(total, _mm256_fmadd_ps(v, scale, _mm256_load_ps(total)));
-    finish<K>(s0.rest, s1.rest, t + 1, half, halves, scale, total + total_stride, total_stride);
+    finish<K>(plus.rest, minus.rest, t + 1, half, scale, total + total_stride, total_stride);
   }
 }
 
@@ -121,21 +140,21 @@ void add_group(const PackedView& w, const std::byte* group, std::int64_t half, c
   const int steps = w.group / 8;
   const std::byte* codes = group + 2 * kPackedBlockRows;
   for (int part = 0; part < 4; ++part) {  // rows 8 part .. 8 part + 7
-    Sums<T> s0;
-    Sums<T> s1;
-    clear(s0);
-    clear(s1);
-    const std::byte* first = codes + 8 * part;
-    add_plane(s0, first, kPlanes * 32, steps, t, half * 8 * kStepFloats);
-    if constexpr (kPlanes == 2) {
-      add_plane(s1, first + 32, kPlanes * 32, steps, t, half * 8 * kStepFloats);
+    Sums<T> plus;
+    Sums<T> minus;
+    clear(plus);
+    clear(minus);
+    const std::byte* w_step = codes + 8 * part;
+    std::int64_t at = half * 8 * kStepFloats;
+    for (int step = 0; step < steps; ++step, w_step += kPlanes * 32, at += kStepFloats) {
+      add_step<K>(plus, minus, w_step, t, at);
     }
     // Scales of rows 8p..8p+3 and 8p+4..8p+7: halves of two vectors of the exact kernel's order.
     const std::byte* scales = group + part % 2 * 32 + part / 2 * 8;
     const __m128i d =
         _mm_unpacklo_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(scales)),
                            _mm_loadl_epi64(reinterpret_cast<const __m128i*>(scales + 16)));
-    finish<K>(s0, s1, t, half, w.group / 64, _mm256_cvtph_ps(d), total + 8 * part, total_stride);
+    finish<K>(plus, minus, t, half, _mm256_cvtph_ps(d), total + 8 * part, total_stride);
   }
 }
 

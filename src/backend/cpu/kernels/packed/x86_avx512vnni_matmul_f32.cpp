@@ -141,33 +141,45 @@ TERN_INLINE void add_last(Sums<T>& s, const Tables* t, std::int64_t at, __m512i 
   }
 }
 
-// total += scale * (factor0 * s0 + factor1 * s1 - sum).
+// Sixteen inputs of 32 rows. Codes 0..3 are -1, 0, +1, +2 without a plain sum of x to subtract: the
+// weight 0 of a huge x must not cost digits.
 template <PackedKind K, int T>
-TERN_INLINE void finish(const Sums<T>& s0, const Sums<T>& s1, const Tables* t, std::int64_t half,
-                        int halves, const std::byte* scales, float* total,
+TERN_INLINE void add_word(Sums<T>& plus, Sums<T>& minus, const std::byte* w, const Tables* t,
+                          std::int64_t at) {
+  const __m512i first = _mm512_load_si512(w);
+  if constexpr (K == PackedKind::kBinary) {
+    look_up_bits(plus, t, at, first);
+  } else {
+    const __m512i second = _mm512_load_si512(w + 64);
+    look_up_bits(plus, t, at, second);
+    look_up_bits(plus, t, at, _mm512_and_si512(first, second));
+    constexpr int kNor = 0x01;  // 1 where all operands are 0
+    look_up_bits(minus, t, at, _mm512_ternarylogic_epi32(second, second, first, kNor));
+  }
+}
+
+// total += scale * (plus - minus), or scale * (2 plus - sum) for binary weights.
+template <PackedKind K, int T>
+TERN_INLINE void finish(const Sums<T>& plus, const Sums<T>& minus, const Tables* t,
+                        std::int64_t half, const std::byte* scales, float* total,
                         std::int64_t total_stride) {
   if constexpr (T > 0) {
-    __m512 even = s0.even;
-    __m512 odd = s0.odd;
-    if constexpr (K != PackedKind::kTernary) {
-      const __m512 sum =
-          _mm512_set1_ps(halves == 1 ? t->sums[half] : t->sums[half] + t->sums[half + 1]);
-      const Sums<T>& twice = K == PackedKind::kBinary ? s0 : s1;
-      even = _mm512_sub_ps(
-          _mm512_add_ps(
-              even, K == PackedKind::kBinary ? twice.even : _mm512_add_ps(twice.even, twice.even)),
-          sum);
-      odd = _mm512_sub_ps(
-          _mm512_add_ps(odd,
-                        K == PackedKind::kBinary ? twice.odd : _mm512_add_ps(twice.odd, twice.odd)),
-          sum);
+    __m512 even = plus.even;
+    __m512 odd = plus.odd;
+    if constexpr (K == PackedKind::kBinary) {
+      const __m512 sum = _mm512_set1_ps(t->sums[half] + t->sums[half + 1]);
+      even = _mm512_sub_ps(_mm512_add_ps(even, even), sum);
+      odd = _mm512_sub_ps(_mm512_add_ps(odd, odd), sum);
+    } else {
+      even = _mm512_sub_ps(even, minus.even);
+      odd = _mm512_sub_ps(odd, minus.odd);
     }
     const auto* halfs = reinterpret_cast<const __m256i*>(scales);
     const __m512 d0 = _mm512_cvtph_ps(_mm256_load_si256(halfs));
     const __m512 d1 = _mm512_cvtph_ps(_mm256_load_si256(halfs + 1));
     _mm512_store_ps(total, _mm512_fmadd_ps(even, d0, _mm512_load_ps(total)));
     _mm512_store_ps(total + 16, _mm512_fmadd_ps(odd, d1, _mm512_load_ps(total + 16)));
-    finish<K>(s0.rest, s1.rest, t + 1, half, halves, scales, total + total_stride, total_stride);
+    finish<K>(plus.rest, minus.rest, t + 1, half, scales, total + total_stride, total_stride);
   }
 }
 
@@ -175,32 +187,27 @@ TERN_INLINE void finish(const Sums<T>& s0, const Sums<T>& s1, const Tables* t, s
 template <PackedKind K, int T>
 void add_group(const PackedView& w, const std::byte* group, std::int64_t half, const Tables* t,
                float* total, std::int64_t total_stride) {
-  const int halves = w.group / 64;
   const std::byte* codes = group + 64;
-  Sums<T> s0;
-  Sums<T> s1;
-  clear(s0);
-  clear(s1);
-  for (int h = 0; h < halves; ++h) {
+  Sums<T> plus;
+  Sums<T> minus;
+  clear(plus);
+  clear(minus);
+  for (std::int64_t h = half; h < half + w.group / 64; ++h) {
     if constexpr (K == PackedKind::kTernary) {
-      const std::int64_t at = (half + h) * kTernaryFloats;
+      const std::int64_t at = h * kTernaryFloats;
       for (int word = 0; word < 7; ++word) {
-        look_up_digits(s0, t, at + word * 96, _mm512_load_si512(codes + word * 64));
+        look_up_digits(plus, t, at + word * 96, _mm512_load_si512(codes + word * 64));
       }
-      add_last(s0, t, at + 21 * 32, _mm512_load_si512(codes), _mm512_load_si512(codes + 64));
+      add_last(plus, t, at + 21 * 32, _mm512_load_si512(codes), _mm512_load_si512(codes + 64));
       codes += 7 * 64;
     } else {
-      const std::int64_t at = (half + h) * kSubsetFloats;
-      constexpr std::int64_t kPlanes = K == PackedKind::kBinary ? 1 : 2;
-      for (int word = 0; word < 4; ++word, codes += kPlanes * 64) {
-        look_up_bits(s0, t, at + word * 64, _mm512_load_si512(codes));
-        if constexpr (kPlanes == 2) {
-          look_up_bits(s1, t, at + word * 64, _mm512_load_si512(codes + 64));
-        }
+      constexpr std::int64_t kWordBytes = K == PackedKind::kBinary ? 64 : 128;
+      for (int word = 0; word < 4; ++word, codes += kWordBytes) {
+        add_word<K>(plus, minus, codes, t, h * kSubsetFloats + word * 64);
       }
     }
   }
-  finish<K>(s0, s1, t, half, halves, group, total, total_stride);
+  finish<K>(plus, minus, t, half, group, total, total_stride);
 }
 
 using GroupFn = void (*)(const PackedView&, const std::byte*, std::int64_t, const Tables*, float*,
