@@ -37,12 +37,12 @@ def find_vocabulary(folder, stem, work):
     for file in sorted(folder.rglob(f"ggml-vocab-{stem}.gguf*")):
         if file.name.endswith((".gguf", ".gguf.xz")):
             return unpacked(file, work / f"{stem}.gguf")
-    for file in sorted(folder.rglob("tokenizer.json*")):
-        if stem in file.parent.name or stem in file.name:
+    for file in sorted([*folder.rglob("tokenizer.json*"), *folder.rglob(f"{stem}_tokenizer.json*")]):
+        if file.parent.name == stem or file.name.startswith(stem + "_"):
             target = work / stem
             target.mkdir()
             unpacked(file, target / "tokenizer.json")
-            config = file.parent / "tokenizer_config.json"
+            config = file.with_name(file.name.removesuffix(".xz").replace("tokenizer.json", "tokenizer_config.json"))
             if config.is_file():
                 shutil.copyfile(config, target / "tokenizer_config.json")
             return target
@@ -55,8 +55,11 @@ def questions(row):
         request = {k: row[k] for k in ("messages", "tools", "kwargs", "add_generation_prompt") if row.get(k) is not None}
         return [("chat", request, {"ids": row["ids_sanitized"]})]
     if "chunks" in row:
-        request = {"ids": row["ids"], "skip_special": bool(row.get("skip_special"))}
-        return [("stream", request, {"text": row["text"], "chunks": row["chunks"], "flush": row["flush"]})]
+        shown = {k: row[k] for k in ("text", "chunks", "flush")}
+        asks = [("stream", {"ids": row["ids"], "skip_special": False}, shown)]
+        if "skip_special" in row:
+            asks.append(("stream without special tokens", {"ids": row["ids"], "skip_special": True}, row["skip_special"]))
+        return asks
     asks = []
     for parse, key in (("all", "ids"), ("defined", "ids_no_special"), ("none", "ids_plain")):
         ids = row.get(key, row["ids_no_special"]) if parse == "none" else row[key]
