@@ -16,10 +16,10 @@ namespace tern {
 struct RenderOptions {
   // Texts of the begin and end tokens for requests that do not give them; absent: undefined in the
   // template.
-  std::optional<std::string> bos_token;
-  std::optional<std::string> eos_token;
+  std::optional<std::string> bos_token{};
+  std::optional<std::string> eos_token{};
   // The clock of strftime_now, seconds since 1970 in UTC; absent: now.
-  std::optional<std::int64_t> now;
+  std::optional<std::int64_t> now{};
 };
 
 struct RenderedChat {

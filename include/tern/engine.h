@@ -28,8 +28,8 @@ struct EngineOptions {
   std::string device = "cpu";
   int threads =
       0;  // 0: physical cores within the affinity mask and the quota of the process's group
-  std::string instruction_set;  // "", or the best to use: "avx512", "avx2", "portable"; one that is
-                                // absent is an error
+  std::string instruction_set{};  // "", or the best to use: "avx512", "avx2", "portable"; one that
+                                  // is absent is an error
 };
 
 enum class Activations : std::uint8_t { kI12, kF32 };
@@ -46,8 +46,8 @@ struct ModelOptions {
   CacheType cache_type_v = CacheType::kF16;
   LoadMode load_mode = LoadMode::kAuto;
   bool check_tensors = false;         // read every block at load (F19)
-  std::string layout;                 // names an ambiguous block layout (F06)
-  std::vector<std::string> pins;      // "op:variant"
+  std::string layout{};               // names an ambiguous block layout (F06)
+  std::vector<std::string> pins{};    // "op:variant"
   bool taps = false;                  // keep layer outputs (Model::logits with taps)
   std::int64_t fit_target_mib = 512;  // memory to leave free where context is -1
 };
@@ -78,7 +78,7 @@ struct Explanation {
 };
 
 struct LogitsRequest {
-  std::vector<std::int32_t> ids;
+  std::vector<std::int32_t> ids{};
   std::int64_t last = 0;    // rows of logits, 0: all
   std::int64_t decode = 0;  // the last `decode` ids are evaluated one at a time
   bool taps = false;        // the model was opened with ModelOptions::taps

@@ -15,8 +15,8 @@ struct Progress {
   bool finished = false;    // the last call of this piece of work
 };
 
-// Called at most about ten times a second, from the thread that does the work. May be empty. What it throws ends the
-// work and reaches the caller.
+// Called at most about ten times a second, from the thread that does the work. May be empty. What
+// it throws ends the work and reaches the caller.
 using ProgressFn = std::function<void(const Progress&)>;
 
 }  // namespace tern

@@ -20,7 +20,7 @@ struct SamplingOptions {
   int repeat_last_n = 64;    // window of all penalties; 0: off, -1: the whole context
   float presence_penalty = 0;
   float frequency_penalty = 0;
-  std::vector<std::pair<std::int32_t, float>> logit_bias;
+  std::vector<std::pair<std::int32_t, float>> logit_bias{};
 };
 
 }  // namespace tern

@@ -17,13 +17,13 @@
 namespace tern {
 
 struct GenerateRequest {
-  std::vector<std::int32_t> prompt;  // token ids, appended to what the session holds
+  std::vector<std::int32_t> prompt{};  // token ids, appended to what the session holds
   std::int64_t max_tokens =
       -1;  // -1: until the end or the context is full; 0: only evaluate the prompt
   std::int64_t min_tokens = 0;  // end tokens are not chosen before
   bool ignore_end_tokens = false;
-  std::vector<std::string> stop;  // matched on the text, across tokens
-  SamplingOptions sampling;
+  std::vector<std::string> stop{};  // matched on the text, across tokens
+  SamplingOptions sampling{};
 };
 
 enum class FinishReason : std::uint8_t { kEnd, kStopString, kLength, kContextFull, kCancelled };

@@ -16,8 +16,8 @@ namespace tern::backend {
 
 struct PlanOptions {
   bool exact = false;  // --exact: canonical sums at every number of rows
-  program::BatchLimits limits;
-  std::vector<std::string> pins;  // "op:variant", checked against the tables
+  program::BatchLimits limits{};
+  std::vector<std::string> pins{};  // "op:variant", checked against the tables
 };
 
 // One launch. A step may cover several ops (a fused kernel, or a persistent kernel for whole

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "program/builder.h"
 #include "program/passes/passes.h"
 #include "program/passes/place.h"
