@@ -153,7 +153,8 @@ def machine_lines(args):
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     return [f"{now}; {name}, {os.cpu_count()} logical processors ({features}); {platform.system()} {platform.release().split('-')[0]}.",
             f"{tern[0] if tern else 'tern'}; {versions} (prebuilt for AVX2; a native AVX-512 build of llama.cpp is 1.1 to 1.2 times faster on Q1_0).",
-            f"Medians of {args.rounds} rounds, engines in turns, the others stopped; KV f16; ± is half the range."]
+            f"Medians of {args.rounds} rounds, engines in turns, the others stopped; KV f16; ± is half the range. "
+            f"Load average before the start: {args.load:.1f}."]
 
 
 def random_model(args, quant):
@@ -181,6 +182,9 @@ def main():
     parser.add_argument("--write", type=pathlib.Path, help="append the table to this page")
     args = parser.parse_args()
     args.tern = args.tern.resolve()
+    args.load = os.getloadavg()[0]
+    if args.load > 0.5:
+        print(f"warning: the load average is {args.load:.1f}; with anything else running the ratios mean nothing", file=sys.stderr)
 
     models = [(q, f"1.7B random {q}", random_model(args, q)) for q in args.formats.split(",") if q]
     if args.smollm2:
