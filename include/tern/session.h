@@ -53,8 +53,9 @@ class Session {
   ~Session();
 
   // Errors: kContextOverflow with both numbers when the prompt does not fit; kNumeric for logits
-  // that are not finite; kInvalidArgument for ids outside of the vocabulary. After an error or a
-  // cancel the session holds what it held.
+  // that are not finite; kInvalidArgument for ids outside of the vocabulary. After an
+  // error, and after a cancel before the first token, the session holds what it held; a cancel
+  // later keeps the tokens of the answer so far.
   [[nodiscard]] Result<Answer> generate(const GenerateRequest& request, const TokenFn& on_text,
                                         const ProgressFn& progress, const CancelToken& cancel);
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <system_error>
 
+#include "base/signals_blocked.h"
+
 namespace tern {
 namespace {
 
@@ -49,26 +51,6 @@ void name_and_pin(int worker, const std::vector<int>& cpus) {
   static_cast<void>(cpus);
 #endif
 }
-
-// While it lives, new threads start with all signals blocked that another thread can take: Ctrl+C
-// is for the host program's threads. Faults stay deliverable.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t blocked;
-    sigfillset(&blocked);
-    for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF}) {
-      sigdelset(&blocked, number);
-    }
-    ::pthread_sigmask(SIG_SETMASK, &blocked, &saved_);
-  }
-  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &saved_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t saved_;
-};
 
 }  // namespace
 

@@ -37,6 +37,8 @@ void check(const Program& p) {
     defined[i] = p.values[i].kind != ValueKind::kActivation;
   for (std::size_t i = 0; i < p.ops.size(); ++i) {
     const Op& op = p.ops[i];
+    if (op.region >= p.regions.size())
+      throw fail(ErrorCode::kInternal, "[program] op {} ({}) is in no region", i, name_of(op));
     for_each_operand(op, [&](ValueId v, Access access) {
       if (v >= p.values.size() || !defined[v])
         throw fail(ErrorCode::kInternal, "[program] op {} ({}): operand {} is not defined", i,
@@ -57,8 +59,6 @@ void check(const Program& p) {
     if (!same_type(expected, p.at(op.result)))
       throw fail(ErrorCode::kInternal, "[program] op {} ({}): the result's shape is not the rule's",
                  i, name_of(op));
-    if (op.region >= p.regions.size())
-      throw fail(ErrorCode::kInternal, "[program] op {} ({}) is in no region", i, name_of(op));
     defined[op.result] = true;
   }
   for (const Output& output : p.outputs) {

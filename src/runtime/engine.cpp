@@ -73,6 +73,8 @@ Result<Engine> Engine::create(const EngineOptions& options) {
     return Engine(std::move(impl));
   } catch (const Error& e) {
     return e;
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::kOutOfMemory, "no memory is left to start the engine");
   }
 }
 

@@ -67,6 +67,7 @@ Result<void> check_step(std::int64_t rows, std::int64_t context, const runtime::
 Result<Explanation> Engine::explain(const std::string& path, const ModelOptions& options,
                                     std::int64_t rows, std::int64_t context) const {
   try {
+    TERN_TRY(runtime::check_options(options));
     const Result<runtime::ModelFile> file = runtime::open_model_file(path, options);
     TERN_TRY(file);
     if (file->refusal) return *file->refusal;
@@ -85,6 +86,8 @@ Result<Explanation> Engine::explain(const std::string& path, const ModelOptions&
     return e;
   } catch (const Error& e) {
     return e;
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::kOutOfMemory, "[explain] no memory is left for the plan");
   }
 }
 
@@ -98,10 +101,10 @@ Result<Explanation> Model::explain(std::int64_t rows, std::int64_t context, bool
     double ceiling = 0;
     if (time) {
       // The cache before the step is left as it is (zeros): times do not depend on values.
-      std::vector<std::uint32_t> pages;
+      runtime::PageLease lease(*impl_->pages);
       const auto count = static_cast<std::size_t>((context + program::kPagePositions - 1) /
                                                   program::kPagePositions);
-      if (!impl_->pages->take(count, pages))
+      if (!lease.take(count))
         return fail(ErrorCode::kOutOfMemory, "other sessions hold the KV cache");
       std::vector<std::int32_t> ids(static_cast<std::size_t>(rows));
       for (std::size_t i = 0; i < ids.size(); ++i)
@@ -111,12 +114,11 @@ Result<Explanation> Model::explain(std::int64_t rows, std::int64_t context, bool
       program::BatchSequence s;
       s.row_count = static_cast<std::uint32_t>(rows);
       s.kv_length = static_cast<std::uint32_t>(context - rows);
-      s.page_count = static_cast<std::uint32_t>(pages.size());
-      batch.add_sequence(s, ids.data(), pages.data());
+      s.page_count = static_cast<std::uint32_t>(count);
+      batch.add_sequence(s, ids.data(), lease.pages().data());
       batch.output_rows.push_back(static_cast<std::uint32_t>(rows - 1));
       constexpr int kRepeats = 7;
       Result<std::vector<double>> timed = executables.time_steps(batch, kRepeats);
-      impl_->pages->give_back(pages, 0);
       TERN_TRY(timed);
       seconds = std::move(*timed);
       ceiling = impl_->engine->device->measure_read_gbps();
@@ -127,6 +129,8 @@ Result<Explanation> Model::explain(std::int64_t rows, std::int64_t context, bool
     return e;
   } catch (const Error& e) {
     return e;
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::kOutOfMemory, "[explain] no memory is left for the plan");
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "runtime/model_impl.h"
+#include "runtime/sampler.h"
 #include "runtime/sequence.h"
 
 namespace tern {
@@ -20,6 +21,10 @@ class Collector : public runtime::OutputSink {
     const std::vector<program::Output>& names = outputs.program().outputs;
     if (tensors_.empty())
       for (const program::Output& o : names) tensors_.push_back({o.name, {0, 0}, {}});
+    const backend::OutputRows logits = outputs.at(0);
+    for (std::int64_t r = 0; r < logits.rows; ++r)
+      if (!runtime::is_finite(logits.row(r)))
+        return Error(ErrorCode::kNumeric, "logits are not finite");
     for (std::size_t i = 0; i < names.size(); ++i) append(tensors_[i], outputs.at(i));
     return {};
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/checked.h"
 #include "models/registry.h"
@@ -9,6 +10,9 @@
 
 namespace tern::runtime {
 namespace {
+
+// Positions are 32-bit numbers in the batch block.
+constexpr std::int64_t kMostPositions = std::numeric_limits<std::int32_t>::max();
 
 FileMap::Options map_options(const ModelOptions& options) {
   FileMap::Options map;
@@ -33,6 +37,18 @@ program::KvDtype kv_dtype(CacheType type) {
 std::uint64_t mib(std::uint64_t bytes) { return (bytes + (1U << 20) - 1) >> 20; }
 
 }  // namespace
+
+Result<void> check_options(const ModelOptions& o) {
+  constexpr int kMostRows = 8192;
+  if (o.batch_rows < 1 || o.batch_rows > kMostRows)
+    return fail(ErrorCode::kUsage, "--ubatch-size {}: expected 1 to {}", o.batch_rows, kMostRows);
+  if (o.context > kMostPositions)
+    return fail(ErrorCode::kUsage, "--ctx-size {}: expected at most {}", o.context, kMostPositions);
+  if (o.context < -1)
+    return fail(ErrorCode::kUsage,
+                "--ctx-size {}: expected a number of tokens, or 0 for the model's", o.context);
+  return {};
+}
 
 Result<ModelFile> open_model_file(const std::string& path, const ModelOptions& options) {
   Result<FileMap> map = FileMap::open(path, map_options(options));
@@ -82,9 +98,8 @@ Result<ContextChoice> choose_context(const ModelFile& file, const backend::Backe
                                      const backend::DeviceProfile& profile,
                                      const ModelOptions& options) {
   const std::int64_t of_model = file.model->config().context_length;
-  constexpr std::int64_t kMost = std::int64_t{1} << 24;  // beyond any memory here
   const std::int64_t asked = options.context > 0 ? options.context : of_model;
-  ContextChoice choice{std::min(asked, kMost),
+  ContextChoice choice{std::min(asked, kMostPositions),
                        options.context > 0 ? "as asked for" : "the model's"};
   const Result<MemoryNeeds> needs =
       memory_needs(file, backend, profile, plan_settings(options, choice.context));

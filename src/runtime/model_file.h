@@ -21,6 +21,9 @@ struct ModelFile {
   std::optional<Error> refusal;
 };
 
+// Refuses options outside of their range, naming the flag.
+[[nodiscard]] Result<void> check_options(const ModelOptions& options);
+
 // Errors: what cannot even be read as a container. The path is in front.
 [[nodiscard]] Result<ModelFile> open_model_file(const std::string& path,
                                                 const ModelOptions& options);

@@ -14,16 +14,6 @@ namespace {
 using runtime::ModelFile;
 using runtime::OutputForm;
 
-Result<void> check_options(const ModelOptions& o) {
-  constexpr int kMostRows = 8192;
-  if (o.batch_rows < 1 || o.batch_rows > kMostRows)
-    return fail(ErrorCode::kUsage, "--ubatch-size {}: expected 1 to {}", o.batch_rows, kMostRows);
-  if (o.context < -1)
-    return fail(ErrorCode::kUsage,
-                "--ctx-size {}: expected a number of tokens, or 0 for the model's", o.context);
-  return {};
-}
-
 Result<Tokenizer> open_tokenizer(const std::string& path, const ModelFile& file) {
   const Result<text::TokenizerData> data = io::read_gguf_tokenizer(*file.gguf);
   if (!data.ok()) return runtime::with_path(path, data.error());
@@ -109,7 +99,7 @@ Result<void> describe_run(const ModelFile& file, const Engine::Impl& engine, std
 Result<Model> open_model(const std::shared_ptr<Engine::Impl>& engine, const std::string& device,
                          const std::string& path, const ModelOptions& options,
                          const ProgressFn& progress, const CancelToken& cancel) {
-  TERN_TRY(check_options(options));
+  TERN_TRY(runtime::check_options(options));
   Result<ModelFile> opened = runtime::open_model_file(path, options);
   TERN_TRY(opened);
   if (opened->refusal) return *opened->refusal;
@@ -164,7 +154,7 @@ Result<Model> Engine::open(const std::string& path, const ModelOptions& options,
 
 Result<ModelInfo> Engine::inspect(const std::string& path, const ModelOptions& options) const {
   try {
-    TERN_TRY(check_options(options));
+    TERN_TRY(runtime::check_options(options));
     const Result<ModelFile> file = runtime::open_model_file(path, options);
     TERN_TRY(file);
     ModelInfo info = runtime::describe(path, *file);

@@ -42,4 +42,19 @@ class PagePool {
   std::vector<std::uint32_t> free_;
 };
 
+// Pages for the length of a block.
+class PageLease {
+ public:
+  explicit PageLease(PagePool& pool) : pool_(pool) {}
+  ~PageLease() { pool_.give_back(pages_, 0); }
+  PageLease(const PageLease&) = delete;
+  PageLease& operator=(const PageLease&) = delete;
+  [[nodiscard]] bool take(std::size_t count) { return pool_.take(count, pages_); }
+  [[nodiscard]] const std::vector<std::uint32_t>& pages() const { return pages_; }
+
+ private:
+  PagePool& pool_;
+  std::vector<std::uint32_t> pages_;
+};
+
 }  // namespace tern::runtime

@@ -42,6 +42,19 @@ Result<void> check_options(const SamplingOptions& o, std::int64_t vocabulary) {
 
 }  // namespace
 
+bool is_finite(std::span<const float> values) {
+  // x - x is 0 for finite x, NaN for Inf and NaN: one pass that vectorises. Eight sums, since the
+  // order of additions of one would have to be kept.
+  float poison[8] = {};
+  std::size_t i = 0;
+  for (; i + 8 <= values.size(); i += 8)
+    for (std::size_t j = 0; j < 8; ++j) poison[j] += values[i + j] - values[i + j];
+  for (; i < values.size(); ++i) poison[0] += values[i] - values[i];
+  float sum = 0;
+  for (float p : poison) sum += p;
+  return sum == 0;
+}
+
 Result<Sampler> Sampler::create(const SamplingOptions& options, std::int64_t vocabulary) {
   TERN_TRY(check_options(options, vocabulary));
   Sampler s;
@@ -138,10 +151,7 @@ std::int32_t Sampler::draw(std::uint64_t position) const {
 std::optional<std::int32_t> Sampler::sample(std::span<const float> logits, std::uint64_t position,
                                             std::span<const std::int32_t> recent,
                                             std::span<const std::int32_t> forbidden) {
-  // x - x is 0 for finite x, NaN for Inf and NaN: one pass that vectorises.
-  float poison = 0;
-  for (float x : logits) poison += x - x;
-  if (!(poison == 0)) return std::nullopt;
+  if (!is_finite(logits)) return std::nullopt;
   logits_.assign(logits.begin(), logits.end());
   adjust(recent, forbidden);
   if (options_.temperature <= 0) {

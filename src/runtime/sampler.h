@@ -11,6 +11,9 @@
 
 namespace tern::runtime {
 
+// Whether all numbers are finite.
+[[nodiscard]] bool is_finite(std::span<const float> values);
+
 // Not thread-safe. Allocates nothing after the first call with a vocabulary.
 class Sampler {
  public:
@@ -20,7 +23,8 @@ class Sampler {
                                               std::int64_t vocabulary);
 
   // The id at `position`. `recent` are the ids before it, the last one last. Ids of `forbidden` are
-  // never chosen. Nothing when a logit is NaN or +Inf, or when none is finite.
+  // never chosen. Nothing when a logit is not finite, or
+  // when no id is left to choose.
   [[nodiscard]] std::optional<std::int32_t> sample(std::span<const float> logits,
                                                    std::uint64_t position,
                                                    std::span<const std::int32_t> recent,

@@ -48,35 +48,54 @@ Result<void> Sequence::extend(OutputForm form, std::span<const std::int32_t> ids
   const std::int64_t start = length_;
   const auto count = static_cast<std::int64_t>(ids.size());
   const std::int64_t max_rows = executables_.max_rows(form);
-  const auto undo = [&](Error error) {
-    truncate(start);
-    return error;
-  };
+  // Whatever ends this before the last commit, an exception of the caller's callback too, leaves
+  // the sequence as it was.
+  struct Rollback {
+    Sequence& sequence;
+    std::int64_t length;
+    bool is_armed = true;
+    ~Rollback() {
+      if (is_armed) sequence.truncate(length);
+    }
+  } rollback{*this, start};
   ProgressMeter meter(count > 1 ? progress : ProgressFn(), "prompt", "tokens",
                       static_cast<std::uint64_t>(count));
   std::int64_t done = 0;
   while (done < count) {
     const std::int64_t to_boundary = max_rows - length_ % max_rows;
     const std::int64_t rows = std::min(count - done, to_boundary);
-    if (const Result<void> r = reserve(length_ + rows); !r.ok()) return undo(r.error());
+    if (const Result<void> r = reserve(length_ + rows); !r.ok()) return r.error();
     fill_batch(ids.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(rows)));
     const std::int64_t first_output = std::max(done, count - outputs);
     for (std::int64_t i = first_output; i < done + rows; ++i)
       batch_.output_rows.push_back(static_cast<std::uint32_t>(i - done));
     const std::int64_t wanted = std::max<std::int64_t>(done + rows - first_output, 0);
+    Result<void> taken;
     {
       const Result<StepOutputs> outputs_of_step = executables_.step(form, batch_, cancel);
-      if (!outputs_of_step.ok()) return undo(outputs_of_step.error());
-      const Result<void> taken =
-          sink ? sink->take(*outputs_of_step, first_output, wanted, done, rows) : Result<void>();
-      if (!taken.ok()) return undo(taken.error());
+      TERN_TRY(outputs_of_step);
+      if (sink) taken = sink->take(*outputs_of_step, first_output, wanted, done, rows);
     }
+    // Diagnosed while the pages are still this sequence's: the step is run again.
+    if (!taken.ok() && taken.error().code() == ErrorCode::kNumeric)
+      return numeric_error(executables_, form, *this);
+    TERN_TRY(taken);
     length_ += rows;  // commit
     done += rows;
     if (count > 1) meter.update(static_cast<std::uint64_t>(done));
   }
   if (count > 1) meter.finish();
+  rollback.is_armed = false;
   return {};
+}
+
+Error numeric_error(Executables& executables, OutputForm form, const Sequence& sequence) {
+  const std::string where = executables.first_non_finite(form, sequence.last_batch());
+  return fail(
+      ErrorCode::kNumeric,
+      "logits at position {} are not finite (NaN or Inf){}; the file may be damaged, or its "
+      "values overflow: try --activations f32 -ctk f32 -ctv f32",
+      sequence.length(), where.empty() ? std::string() : ": first seen in " + where);
 }
 
 }  // namespace tern::runtime

@@ -14,6 +14,7 @@ namespace tern::runtime {
 class OutputSink {
  public:
   virtual ~OutputSink() = default;
+  // kNumeric says that the outputs are not finite; the sequence then finds out where that began.
   // first: number of the first id with an output row, counted from the ids that were given; `count`
   // of them follow. rows: all ids of this step, from number first_row on (for outputs that exist
   // for every row).
@@ -55,5 +56,10 @@ class Sequence {
   std::vector<std::uint32_t> pages_;
   program::BatchBlock batch_;
 };
+
+// The error for logits of the sequence's last step that are not finite: names the first op that
+// made such a value.
+[[nodiscard]] Error numeric_error(Executables& executables, OutputForm form,
+                                  const Sequence& sequence);
 
 }  // namespace tern::runtime

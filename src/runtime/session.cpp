@@ -23,7 +23,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Copies the logits of every row that has any.
+// Copies the logits of every row that has any. Rows that are not finite end the run with kNumeric.
 class LogitsCopy : public runtime::OutputSink {
  public:
   explicit LogitsCopy(std::vector<float>& out) : out_(out) {}
@@ -32,6 +32,7 @@ class LogitsCopy : public runtime::OutputSink {
     const backend::OutputRows logits = outputs.at(0);
     for (std::int64_t r = 0; r < count; ++r) {
       const std::span<const float> row = logits.row(r);
+      if (!runtime::is_finite(row)) return Error(ErrorCode::kNumeric, "logits are not finite");
       out_.insert(out_.end(), row.begin(), row.end());
     }
     return {};
@@ -54,9 +55,37 @@ struct Session::Impl {
   std::vector<std::int32_t> history;  // ids of the committed positions, and one that is pending
   bool has_pending = false;           // the last of history was chosen but not evaluated
 
+  // Puts the session back to where it was, unless dismissed: errors and exceptions leave no trace.
+  class Snapshot {
+   public:
+    explicit Snapshot(Impl& s)
+        : s_(s),
+          length_(s.sequence.length()),
+          history_(s.history.size()),
+          has_pending_(s.has_pending) {}
+    ~Snapshot() {
+      if (is_dismissed_) return;
+      s_.sequence.truncate(length_);
+      s_.history.resize(history_);
+      s_.has_pending = has_pending_;
+    }
+    Snapshot(const Snapshot&) = delete;
+    Snapshot& operator=(const Snapshot&) = delete;
+    void dismiss() { is_dismissed_ = true; }
+
+   private:
+    Impl& s_;
+    std::int64_t length_;
+    std::size_t history_;
+    bool has_pending_;
+    bool is_dismissed_ = false;
+  };
+
   [[nodiscard]] Result<void> check_ids(std::span<const std::int32_t> ids) const;
   [[nodiscard]] Result<void> check_room(std::int64_t more) const;
-  [[nodiscard]] Error numeric_error(OutputForm form) const;
+  [[nodiscard]] Error numeric_error(OutputForm form) const {
+    return runtime::numeric_error(*model->executables, form, sequence);
+  }
 };
 
 Result<void> Session::Impl::check_ids(std::span<const std::int32_t> ids) const {
@@ -81,15 +110,6 @@ Result<void> Session::Impl::check_room(std::int64_t more) const {
               "{} more tokens do not fit: the context holds {} and {} are used; use a larger "
               "--ctx-size",
               more, sequence.context(), sequence.length());
-}
-
-Error Session::Impl::numeric_error(OutputForm form) const {
-  const std::string where = model->executables->first_non_finite(form, sequence.last_batch());
-  return fail(
-      ErrorCode::kNumeric,
-      "logits at position {} are not finite (NaN or Inf){}; the file may be damaged, or its "
-      "values overflow: try --activations f32 -ctk f32 -ctv f32",
-      sequence.length(), where.empty() ? std::string() : ": first seen in " + where);
 }
 
 namespace {
@@ -229,6 +249,7 @@ Result<void> Generation::generate(const CancelToken& cancel) {
 }
 
 Result<Answer> Generation::run(const ProgressFn& progress, const CancelToken& cancel) {
+  Session::Impl::Snapshot snapshot(s_);
   const std::size_t pending = s_.has_pending ? 1 : 0;
   const std::size_t start = s_.history.size() - pending;
   std::vector<std::int32_t> prompt(s_.history.begin() + static_cast<std::ptrdiff_t>(start),
@@ -246,9 +267,8 @@ Result<Answer> Generation::run(const ProgressFn& progress, const CancelToken& ca
       s_.sequence.extend(OutputForm::kLast, prompt, 1, progress, cancel, this);
   answer_.stats.prompt_seconds = seconds_since(prompt_start);
   if (!prefilled.ok()) {
-    s_.history.resize(start + pending);
     if (prefilled.error().code() != ErrorCode::kCancelled) return prefilled.error();
-    answer_.finish = FinishReason::kCancelled;
+    answer_.finish = FinishReason::kCancelled;  // and the snapshot puts the session back
     return std::move(answer_);
   }
   s_.has_pending = false;
@@ -257,6 +277,7 @@ Result<Answer> Generation::run(const ProgressFn& progress, const CancelToken& ca
   finish_text();
   answer_.stats.generate_seconds = seconds_since(generate_start);
   answer_.stats.generated_tokens = static_cast<std::int64_t>(answer_.ids.size());
+  snapshot.dismiss();
   return std::move(answer_);
 }
 
@@ -289,6 +310,7 @@ Result<std::vector<float>> Session::evaluate(std::span<const std::int32_t> ids,
                                              const CancelToken& cancel) {
   try {
     TERN_TRY(impl_->check_ids(ids));
+    Impl::Snapshot snapshot(*impl_);
     const std::int64_t pending = impl_->has_pending ? 1 : 0;
     TERN_TRY(impl_->check_room(static_cast<std::int64_t>(ids.size()) + pending));
     if (impl_->has_pending) {
@@ -301,9 +323,16 @@ Result<std::vector<float>> Session::evaluate(std::span<const std::int32_t> ids,
         std::clamp<std::int64_t>(last_rows, 0, static_cast<std::int64_t>(ids.size()));
     logits.reserve(static_cast<std::size_t>(wanted * impl_->model->model->config().vocabulary));
     LogitsCopy copy(logits);
+    // Rows without logits run in large steps, those with logits in steps that have room for them.
+    const auto plain = wanted <= runtime::kLastRows ? std::size_t{0}
+                                                    : ids.size() - static_cast<std::size_t>(wanted);
     const OutputForm form = wanted <= runtime::kLastRows ? OutputForm::kLast : OutputForm::kAll;
-    TERN_TRY(impl_->sequence.extend(form, ids, wanted, progress, cancel, &copy));
+    if (plain > 0)
+      TERN_TRY(impl_->sequence.extend(OutputForm::kLast, ids.first(plain), 0, progress, cancel,
+                                      nullptr));
+    TERN_TRY(impl_->sequence.extend(form, ids.subspan(plain), wanted, progress, cancel, &copy));
     impl_->history.insert(impl_->history.end(), ids.begin(), ids.end());
+    snapshot.dismiss();
     return logits;
   } catch (const Error& e) {
     return e;
@@ -313,6 +342,7 @@ Result<std::vector<float>> Session::evaluate(std::span<const std::int32_t> ids,
 }
 
 void Session::truncate(std::int64_t positions) {
+  if (positions >= static_cast<std::int64_t>(impl_->history.size())) return;
   impl_->sequence.truncate(positions);
   impl_->history.resize(static_cast<std::size_t>(impl_->sequence.length()));
   impl_->has_pending = false;

@@ -201,7 +201,7 @@ TEST(DamagedModel, AContextThatCannotFitIsRefusedWithNumbersAndAWayOut) {
   m.set_u32(m.key("context_length"), kMax);
   const std::string path = folder.write(m);
   const Engine engine = testing_tiny::two_threads();
-  const auto opened = engine.open(path, {.context = std::int64_t{1} << 32}, {}, {});
+  const auto opened = engine.open(path, {.context = (std::int64_t{1} << 31) - 1}, {}, {});
   ASSERT_FALSE(opened.ok());
   EXPECT_EQ(opened.error().code(), ErrorCode::kOutOfMemory);
   EXPECT_NE(opened.error().message().find("--ctx-size"), std::string::npos)

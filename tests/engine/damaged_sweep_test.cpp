@@ -33,7 +33,11 @@ class Sweep : public ::testing::TestWithParam<TinyArchitecture> {
     }
     Session session = opened->session({}).value();
     const auto logits = session.evaluate(std::vector<std::int32_t>{1, 2, 3}, 1, {}, {});
-    ASSERT_TRUE(logits.ok()) << what << ": " << logits.error().message();
+    if (!logits.ok()) {
+      EXPECT_EQ(logits.error().code(), ErrorCode::kNumeric)
+          << what << ": " << logits.error().message();
+      return;
+    }
     for (const float x : *logits) ASSERT_TRUE(std::isfinite(x)) << what;
   }
 
@@ -122,8 +126,8 @@ TEST_P(Sweep, TensorsRemovedRenamedReshapedAndRetyped) {
 
 INSTANTIATE_TEST_SUITE_P(Architectures, Sweep,
                          ::testing::Values(TinyArchitecture::kQwen3, TinyArchitecture::kLlama),
-                         [](const auto& info) {
-                           return info.param == TinyArchitecture::kQwen3 ? "qwen3" : "llama";
+                         [](const auto& tested) {
+                           return tested.param == TinyArchitecture::kQwen3 ? "qwen3" : "llama";
                          });
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "backend/cpu/cpu_backend.h"
 
+#include <system_error>
+
 #include "backend/cpu/cpu_plan.h"
 #include "backend/cpu/device.h"
 #include "backend/cpu/resident.h"
@@ -45,7 +47,12 @@ Result<std::unique_ptr<backend::Device>> CpuBackend::open(
   if (!cpu_features().contains(profile.cpu))
     return fail(ErrorCode::kUnsupported, "the processor lacks {}",
                 to_string(profile.cpu.without(cpu_features())));
-  return std::unique_ptr<backend::Device>(std::make_unique<CpuDevice>(profile));
+  try {
+    return std::unique_ptr<backend::Device>(std::make_unique<CpuDevice>(profile));
+  } catch (const std::system_error& e) {
+    return fail(ErrorCode::kOutOfMemory, "the system gives no more threads ({} were asked for): {}",
+                profile.cores + 1, e.what());
+  }
 }
 
 }  // namespace tern::cpu

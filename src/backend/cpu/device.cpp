@@ -3,26 +3,45 @@
 #include <algorithm>
 
 #include "backend/cpu/read_bandwidth.h"
+#include "base/signals_blocked.h"
 
 namespace tern::cpu {
 
 CpuDevice::CpuDevice(const backend::DeviceProfile& profile)
-    : profile_(profile), pool_(std::max(profile.cores, 1)), driver_([this] { drive(); }) {
-  jobs_.reserve(16);  // a step allocates nothing
+    : profile_(profile), pool_(std::max(profile.cores, 1)), queue_(std::make_unique<Queue>()) {
+  queue_->jobs.reserve(16);  // a step allocates nothing
+  const SignalsBlocked blocked;
+  driver_ = std::thread([this] { drive(); });
 }
 
 CpuDevice::~CpuDevice() {
-  {
-    const std::scoped_lock lock(mutex_);
-    is_stopping_ = true;
-    for (Job& job : jobs_) job.cancel.request();
+  if (pool_.is_forked_copy()) {
+    // The driver does not exist in a fork()ed child: there is nothing to join, and a condition that
+    // it waits on must not be destroyed.
+    driver_.detach();
+    (void)queue_.release();
+    return;
   }
-  changed_.notify_all();
+  {
+    const std::scoped_lock lock(queue_->mutex);
+    queue_->is_stopping = true;
+    for (Job& job : queue_->jobs)
+      if (job.state == JobState::kQueued || job.state == JobState::kRunning) job.cancel.request();
+  }
+  queue_->changed.notify_all();
   driver_.join();
+}
+
+Result<void> CpuDevice::check_process() const {
+  if (!pool_.is_forked_copy()) return {};
+  return fail(ErrorCode::kDevice,
+              "this process is a fork() of the one that opened the engine, whose threads do not "
+              "exist here; start a new process (spawn) instead");
 }
 
 Result<std::shared_ptr<const backend::ResidentWeights>> CpuDevice::upload(
     const program::WeightSet& weights, const ProgressFn& progress, const CancelToken& cancel) {
+  TERN_TRY(check_process());
   Result<std::shared_ptr<const CpuWeights>> made =
       CpuWeights::make(weights, packed_tiling(profile_.cpu), pool_, progress, cancel);
   TERN_TRY(made);
@@ -74,12 +93,23 @@ Result<void> CpuDevice::check_batch(const CpuExecutable& executable,
   const auto pages = static_cast<std::uint32_t>(executable.states().pages());
   for (std::uint32_t page : batch.pages)
     if (page >= pages) return refuse(fmt::format("there is no page {}", page));
+  const program::BatchLimits& limits = executable.plan().limits;
+  if (static_cast<int>(batch.sequences.size()) > limits.sequences)
+    return refuse(
+        fmt::format("{} sequences, expected at most {}", batch.sequences.size(), limits.sequences));
   std::uint64_t covered = 0;
-  for (const program::BatchSequence& s : batch.sequences) {
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
+    const program::BatchSequence& s = batch.sequences[i];
     const std::uint64_t end = std::uint64_t{s.kv_length} + s.row_count;
-    if (s.first_row != covered || end > std::uint64_t{s.page_count} * program::kPagePositions ||
+    if (s.first_row != covered || covered + s.row_count > static_cast<std::uint64_t>(rows) ||
+        end > std::uint64_t{s.page_count} * program::kPagePositions ||
+        s.page_count > static_cast<std::uint32_t>(limits.pages_per_sequence) ||
         std::uint64_t{s.page_begin} + s.page_count > batch.pages.size())
       return refuse("a sequence's rows or pages do not fit the block");
+    for (std::uint32_t r = s.first_row; r < s.first_row + s.row_count; ++r)
+      if (batch.sequence[r] != i ||
+          batch.position[r] != static_cast<std::int32_t>(s.kv_length + (r - s.first_row)))
+        return refuse(fmt::format("row {} does not belong to its sequence", r));
     covered += s.row_count;
   }
   if (covered != static_cast<std::uint64_t>(rows)) return refuse("rows without a sequence");
@@ -90,37 +120,34 @@ Result<backend::Submission> CpuDevice::submit(backend::Executable& executable,
                                               const program::BatchBlock& batch,
                                               const CancelToken& cancel) {
   auto& cpu = static_cast<CpuExecutable&>(executable);
+  TERN_TRY(check_process());
   TERN_TRY(check_batch(cpu, batch));
-  if (pool_.is_forked_copy())
-    return fail(ErrorCode::kDevice,
-                "this process is a fork() of the one that opened the engine, whose threads do not "
-                "exist here; start a new process (spawn) instead");
-  std::unique_lock lock(mutex_);
-  for (const Job& job : jobs_)
+  std::unique_lock lock(queue_->mutex);
+  for (const Job& job : queue_->jobs)
     if (job.executable == &cpu &&
         (job.state == JobState::kQueued || job.state == JobState::kRunning))
       return fail(ErrorCode::kInternal, "[submit] the last step of this executable has not ended");
   // Results that nobody fetched are of no use once the outputs are overwritten.
-  std::erase_if(jobs_, [&cpu](const Job& job) { return job.executable == &cpu; });
+  std::erase_if(queue_->jobs, [&cpu](const Job& job) { return job.executable == &cpu; });
   cpu.set_batch(batch);
-  jobs_.push_back({++last_ticket_, &cpu, cancel, JobState::kQueued});
-  const backend::Submission submission{last_ticket_};
+  queue_->jobs.push_back({++queue_->last_ticket, &cpu, cancel, JobState::kQueued});
+  const backend::Submission submission{queue_->last_ticket};
   lock.unlock();
-  changed_.notify_all();
+  queue_->changed.notify_all();
   return submission;
 }
 
 CpuDevice::Job* CpuDevice::find(std::uint64_t ticket) {
-  for (Job& job : jobs_)
+  for (Job& job : queue_->jobs)
     if (job.ticket == ticket) return &job;
   return nullptr;
 }
 
 // Runs the oldest queued job. The lock is given up while it runs.
 void CpuDevice::run_front(std::unique_lock<std::mutex>& lock) {
-  const auto job = std::find_if(jobs_.begin(), jobs_.end(),
+  const auto job = std::find_if(queue_->jobs.begin(), queue_->jobs.end(),
                                 [](const Job& j) { return j.state == JobState::kQueued; });
-  if (job == jobs_.end()) return;
+  if (job == queue_->jobs.end()) return;
   job->state = JobState::kRunning;
   CpuExecutable* executable = job->executable;
   const CancelToken cancel = job->cancel;
@@ -130,23 +157,23 @@ void CpuDevice::run_front(std::unique_lock<std::mutex>& lock) {
   lock.lock();
   if (Job* ended = find(ticket))
     ended->state = is_complete ? JobState::kDone : JobState::kCancelled;
-  changed_.notify_all();
+  queue_->changed.notify_all();
 }
 
 void CpuDevice::drive() {
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock(queue_->mutex);
   while (true) {
     const auto has_work = [this] {
       bool is_running = false;
       bool is_queued = false;
-      for (const Job& job : jobs_) {
+      for (const Job& job : queue_->jobs) {
         is_running = is_running || job.state == JobState::kRunning;
         is_queued = is_queued || job.state == JobState::kQueued;
       }
       return is_queued && !is_running;
     };
-    changed_.wait(lock, [&] { return is_stopping_ || has_work(); });
-    if (is_stopping_) return;
+    queue_->changed.wait(lock, [&] { return queue_->is_stopping || has_work(); });
+    if (queue_->is_stopping) return;
     run_front(lock);
   }
 }
@@ -154,14 +181,14 @@ void CpuDevice::drive() {
 Result<void> CpuDevice::take_result(std::uint64_t ticket) {
   const Job* job = find(ticket);
   const bool is_cancelled = job->state == JobState::kCancelled;
-  std::erase_if(jobs_, [ticket](const Job& j) { return j.ticket == ticket; });
+  std::erase_if(queue_->jobs, [ticket](const Job& j) { return j.ticket == ticket; });
   if (is_cancelled) return fail(ErrorCode::kCancelled, "the step was cancelled");
   return {};
 }
 
 Result<void> CpuDevice::wait(backend::Executable&, backend::Submission submission,
                              backend::Deadline deadline) {
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock(queue_->mutex);
   while (true) {
     const Job* job = find(submission.ticket);
     if (!job) return fail(ErrorCode::kInternal, "[wait] there is no step {}", submission.ticket);
@@ -170,7 +197,7 @@ Result<void> CpuDevice::wait(backend::Executable&, backend::Submission submissio
     // Whoever waits without a deadline may as well run the step itself, if it is next: that saves
     // two thread switches of 20 to 60 us each, which a token of a small model would notice.
     bool is_next = deadline == backend::kNoDeadline && job->state == JobState::kQueued;
-    for (const Job& other : jobs_)
+    for (const Job& other : queue_->jobs)
       if (other.state == JobState::kRunning ||
           (other.state == JobState::kQueued && other.ticket < job->ticket))
         is_next = false;
@@ -179,8 +206,8 @@ Result<void> CpuDevice::wait(backend::Executable&, backend::Submission submissio
       continue;
     }
     if (deadline == backend::kNoDeadline) {
-      changed_.wait(lock);
-    } else if (changed_.wait_until(lock, deadline) == std::cv_status::timeout) {
+      queue_->changed.wait(lock);
+    } else if (queue_->changed.wait_until(lock, deadline) == std::cv_status::timeout) {
       const Job* again = find(submission.ticket);
       if (again && (again->state == JobState::kQueued || again->state == JobState::kRunning))
         return fail(ErrorCode::kDeadline, "the step has not ended yet");
@@ -196,6 +223,7 @@ backend::OutputRows CpuDevice::output(const backend::Executable& executable,
 Result<std::vector<double>> CpuDevice::time_steps(backend::Executable& executable,
                                                   const program::BatchBlock& batch, int repeats) {
   auto& cpu = static_cast<CpuExecutable&>(executable);
+  TERN_TRY(check_process());
   TERN_TRY(check_batch(cpu, batch));
   cpu.set_batch(batch);
   return cpu.time_steps(pool_, repeats);
@@ -204,11 +232,20 @@ Result<std::vector<double>> CpuDevice::time_steps(backend::Executable& executabl
 Result<std::string> CpuDevice::first_non_finite(backend::Executable& executable,
                                                 const program::BatchBlock& batch) {
   auto& cpu = static_cast<CpuExecutable&>(executable);
+  TERN_TRY(check_process());
   TERN_TRY(check_batch(cpu, batch));
   cpu.set_batch(batch);
-  return cpu.first_non_finite(pool_);
+  std::string where = cpu.first_non_finite(pool_);
+  if (cpu.kv_flags() & kKvStoreOverflow)
+    where +=
+        " (keys or values beyond the range of half precision were stored; -ctk f32 -ctv f32 holds "
+        "them)";
+  return where;
 }
 
-double CpuDevice::measure_read_gbps() { return tern::cpu::measure_read_gbps(pool_); }
+double CpuDevice::measure_read_gbps() {
+  if (!check_process().ok()) return 0;
+  return tern::cpu::measure_read_gbps(pool_);
+}
 
 }  // namespace tern::cpu

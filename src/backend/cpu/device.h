@@ -58,13 +58,19 @@ class CpuDevice : public backend::Device {
   [[nodiscard]] Result<void> check_batch(const CpuExecutable& executable,
                                          const program::BatchBlock& batch) const;
 
+  // Behind a pointer, so that a fork()ed child can leave it alone.
+  struct Queue {
+    std::mutex mutex;
+    std::condition_variable changed;  // a job was queued or has ended, or the device stops
+    std::vector<Job> jobs;  // ascending tickets; ended ones stay until they are waited for
+    std::uint64_t last_ticket = 0;
+    bool is_stopping = false;
+  };
+  [[nodiscard]] Result<void> check_process() const;
+
   backend::DeviceProfile profile_;
   ThreadPool pool_;
-  std::mutex mutex_;
-  std::condition_variable changed_;  // a job was queued or has ended, or the device stops
-  std::vector<Job> jobs_;            // ascending tickets; ended ones stay until they are waited for
-  std::uint64_t last_ticket_ = 0;
-  bool is_stopping_ = false;
+  std::unique_ptr<Queue> queue_;
   std::thread driver_;
 };
 

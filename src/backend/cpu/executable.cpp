@@ -9,6 +9,8 @@
 namespace tern::cpu {
 namespace {
 
+static_assert(kKvPagePositions == program::kPagePositions, "kernels and runtime disagree on pages");
+
 KvDtype dtype_of(program::KvDtype dtype) {
   return dtype == program::KvDtype::kF32 ? KvDtype::kF32 : KvDtype::kF16;
 }

@@ -7,12 +7,16 @@
 namespace tern::cpu {
 namespace {
 
-// Packed kernels have no bias of their own: few models have one.
-void add_bias(RunContext& ctx, const RowsRef& y, const float* bias) {
+// Packed kernels have no bias of their own: few models have one. The residual comes last, with one
+// rounding.
+void add_bias(RunContext& ctx, const RowsRef& y, const float* bias, const RowsRef& residual) {
   ctx.for_rows(ctx.count(y.axis), y.width, [&](int begin, int end) {
     for (int r = begin; r < end; ++r) {
       float* row = y.data + r * y.stride;
       for (std::int64_t n = 0; n < y.width; ++n) row[n] += bias[n];
+      if (!residual.data) continue;
+      const float* before = residual.data + r * residual.stride;
+      for (std::int64_t n = 0; n < y.width; ++n) row[n] = before[n] + row[n];
     }
   });
 }
@@ -28,7 +32,7 @@ void PackedLinearStep::run(RunContext& ctx) const {
   args.rows = ctx.count(y.axis);
   args.y = y.data;
   args.y_stride = y.stride;
-  args.residual = residual.data;
+  args.residual = bias ? nullptr : residual.data;
   args.residual_stride = residual.stride;
   if (args.rows == 0) return;
   const std::int64_t blocks = weight->layout.row_blocks();
@@ -43,7 +47,7 @@ void PackedLinearStep::run(RunContext& ctx) const {
     part.scratch = ctx.scratch_of(worker);
     fn(part);
   });
-  if (bias) add_bias(ctx, y, bias);
+  if (bias) add_bias(ctx, y, bias, residual);
 }
 
 void BlockLinearStep::run(RunContext& ctx) const {
