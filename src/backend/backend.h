@@ -39,6 +39,13 @@ class StatePool {
   [[nodiscard]] virtual int pages() const = 0;
 };
 
+// How large pools are made: pages of kPagePositions positions for KV caches, slots for recurrent
+// state (none of the families that exist has any).
+struct PoolSizes {
+  int pages = 0;
+  int slots = 0;
+};
+
 // A plan bound to a device, its weights and its states. Captured once, replayed for ever.
 class Executable {
  public:
@@ -79,9 +86,9 @@ class Device {
                                                                 const ProgressFn& progress,
                                                                 const CancelToken& cancel) = 0;
 
-  // `pages` pages of every state of `states`.
+  // Pools for every state of `states`, at their final size.
   virtual Result<std::shared_ptr<StatePool>> make_states(
-      const std::vector<program::StateDecl>& states, int pages) = 0;
+      const std::vector<program::StateDecl>& states, const PoolSizes& sizes) = 0;
 
   virtual Result<std::unique_ptr<Executable>> load(std::shared_ptr<const Plan> plan,
                                                    std::shared_ptr<const ResidentWeights> weights,
@@ -96,10 +103,11 @@ class Device {
   // again). A step that was cancelled is kCancelled, one that failed carries the device's message.
   virtual Result<void> wait(Executable& executable, Submission submission, Deadline deadline) = 0;
 
-  // Output `index` of Program::outputs of the last step that was waited for, in host memory, valid
-  // until the next submit of this executable.
-  [[nodiscard]] virtual OutputRows output(const Executable& executable,
-                                          std::size_t index) const = 0;
+  // Output `index` of Program::outputs of a step that was waited for, in host memory, valid until
+  // the next submit of this executable. Errors: kDevice when the device was lost.
+  [[nodiscard]] virtual Result<OutputRows> output(const Executable& executable,
+                                                  Submission submission,
+                                                  std::size_t index) const = 0;
 
   // Diagnostics. Both run the block's step again on the calling thread and change no committed
   // state. Seconds of every step of the plan, the least of `repeats` runs.
@@ -123,6 +131,12 @@ class Backend {
   [[nodiscard]] virtual Result<std::shared_ptr<const Plan>> plan(
       const program::Program& program, const DeviceProfile& profile,
       const PlanOptions& options) const = 0;
+
+  // The bucket that a step of so many rows in so long a context is planned for. The CPU works on
+  // the rows that are there: one bucket, the limits. A GPU rounds up (program::rows_bucket,
+  // program::context_bucket).
+  [[nodiscard]] virtual program::Bucket bucket(const program::Bucket& step,
+                                               const program::Bucket& limits) const = 0;
 
   [[nodiscard]] virtual ResidentEstimate estimate(const program::WeightSet& weights,
                                                   const DeviceProfile& profile) const = 0;

@@ -52,9 +52,11 @@ BatchLayout batch_layout(const BatchLimits& limits) {
   const auto rows = static_cast<std::uint64_t>(limits.rows);
   const auto sequences = static_cast<std::uint64_t>(limits.sequences);
   layout.counts = place(16);
-  layout.ids = place(rows * 4);
+  const auto width =
+      static_cast<std::uint64_t>(limits.embedding_width > 0 ? limits.embedding_width : 1);
+  layout.ids = place(rows * width * 4);
   layout.sequence = place(rows * 4);
-  layout.position = place(rows * 4);
+  layout.position = place(rows * static_cast<std::uint64_t>(limits.axes) * 4);
   layout.sequences = place(sequences * sizeof(BatchSequence));
   layout.pages = place(sequences * static_cast<std::uint64_t>(limits.pages_per_sequence) * 4);
   layout.output_rows = place(static_cast<std::uint64_t>(limits.output_rows) * 4);

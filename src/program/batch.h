@@ -16,6 +16,8 @@ struct BatchLimits {
   int sequences = 1;
   int output_rows = 1;
   int pages_per_sequence = 1;
+  int axes = 1;             // positions of a row (text 1, pictures in a text 3)
+  int embedding_width = 0;  // > 0: rows come as embeddings of this width instead of ids
   bool operator==(const BatchLimits&) const = default;
 };
 
@@ -35,6 +37,8 @@ struct BatchSequence {
   // draft asks for it: committing r of n rows then means continuing from slot state_rows + r - 1.
   std::uint32_t state_rows = kNoSlot;
 };
+
+static_assert(sizeof(BatchSequence) == 32, "host and device disagree");
 
 // Host form. A device sees the same arrays at the fixed offsets that BatchLayout gives.
 struct BatchBlock {
@@ -59,7 +63,7 @@ struct BatchBlock {
 // Byte offsets of the arrays in the device's copy of the block. Pure function of the limits.
 struct BatchLayout {
   std::uint64_t counts = 0;  // u32 rows, sequences, output rows, reserved
-  std::uint64_t ids = 0;
+  std::uint64_t ids = 0;     // i32 [rows], or f32 [rows, embedding_width]
   std::uint64_t sequence = 0;
   std::uint64_t position = 0;
   std::uint64_t sequences = 0;

@@ -33,16 +33,24 @@ struct PlanSettings {
 // The plan of a form; pure.
 [[nodiscard]] Result<std::shared_ptr<const backend::Plan>> make_plan(
     const models::TextModel& model, const backend::Backend& backend,
-    const backend::DeviceProfile& profile, const PlanSettings& settings, OutputForm form);
+    const backend::DeviceProfile& profile, const PlanSettings& settings, OutputForm form,
+    const program::Bucket& bucket);
+
+// Most rows and the whole context of a form: the bucket of a backend that needs only one.
+[[nodiscard]] program::Bucket largest_bucket(const PlanSettings& settings, OutputForm form);
 
 // The outputs of a step, valid as long as this lives. "logits" is output 0.
 class StepOutputs {
  public:
   StepOutputs(std::unique_lock<std::mutex> lock, const backend::Device& device,
-              const backend::Executable& executable)
-      : lock_(std::move(lock)), device_(&device), executable_(&executable) {}
+              const backend::Executable& executable, backend::Submission submission)
+      : lock_(std::move(lock)),
+        device_(&device),
+        executable_(&executable),
+        submission_(submission) {}
+  // Throws the device's error when it was lost.
   [[nodiscard]] backend::OutputRows at(std::size_t index) const {
-    return device_->output(*executable_, index);
+    return device_->output(*executable_, submission_, index).value();
   }
   [[nodiscard]] const program::Program& program() const { return executable_->plan().program; }
 
@@ -50,6 +58,7 @@ class StepOutputs {
   std::unique_lock<std::mutex> lock_;
   const backend::Device* device_;
   const backend::Executable* executable_;
+  backend::Submission submission_;
 };
 
 class Executables {
@@ -66,10 +75,7 @@ class Executables {
         states_(std::move(states)) {}
 
   // Most rows of one step of this form.
-  [[nodiscard]] int max_rows(OutputForm form) const {
-    return form == OutputForm::kLast ? settings_.batch_rows
-                                     : std::min(settings_.batch_rows, kAllRows);
-  }
+  [[nodiscard]] int max_rows(OutputForm form) const { return largest_bucket(settings_, form).rows; }
   [[nodiscard]] const PlanSettings& settings() const { return settings_; }
 
   // Runs one step. Steps of one model follow one another, from whatever thread they come: the next
@@ -85,7 +91,9 @@ class Executables {
   [[nodiscard]] Result<void> prepare(OutputForm form);
 
  private:
-  [[nodiscard]] Result<backend::Executable*> get(OutputForm form);
+  // The executable for a step, by the bucket that the backend plans it for.
+  [[nodiscard]] Result<backend::Executable*> get(OutputForm form, const program::Bucket& step);
+  [[nodiscard]] static program::Bucket bucket_of(const program::BatchBlock& batch);
 
   const models::TextModel& model_;
   const backend::Backend& backend_;
@@ -94,7 +102,12 @@ class Executables {
   std::shared_ptr<const backend::ResidentWeights> weights_;
   std::shared_ptr<backend::StatePool> states_;
   std::mutex mutex_;
-  std::unique_ptr<backend::Executable> forms_[3];
+  struct Entry {
+    OutputForm form;
+    program::Bucket bucket;
+    std::unique_ptr<backend::Executable> executable;
+  };
+  std::vector<Entry> entries_;  // a handful, built on first use
 };
 
 }  // namespace tern::runtime

@@ -75,8 +75,9 @@ Result<Explanation> Engine::explain(const std::string& path, const ModelOptions&
         options.context > 0 ? options.context : file->model->config().context_length;
     const runtime::PlanSettings settings = runtime::plan_settings(options, length);
     TERN_TRY(check_step(rows, context, settings));
-    const Result<std::shared_ptr<const backend::Plan>> plan = runtime::make_plan(
-        *file->model, *impl_->backend, impl_->profile, settings, OutputForm::kLast);
+    const Result<std::shared_ptr<const backend::Plan>> plan =
+        runtime::make_plan(*file->model, *impl_->backend, impl_->profile, settings,
+                           OutputForm::kLast, runtime::largest_bucket(settings, OutputForm::kLast));
     TERN_TRY(plan);
     Explanation e = explain_plan(**plan, device_text(), rows, context, {});
     const Result<MemoryNeeds> needs =

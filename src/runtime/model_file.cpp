@@ -84,7 +84,8 @@ Result<MemoryNeeds> memory_needs(const ModelFile& file, const backend::Backend& 
                                  const backend::DeviceProfile& profile,
                                  const PlanSettings& settings) {
   const Result<std::shared_ptr<const backend::Plan>> plan =
-      make_plan(*file.model, backend, profile, settings, OutputForm::kLast);
+      make_plan(*file.model, backend, profile, settings, OutputForm::kLast,
+                largest_bucket(settings, OutputForm::kLast));
   TERN_TRY(plan);
   MemoryNeeds needs;
   needs.weights = backend.estimate(file.model->weights(), profile).bytes;

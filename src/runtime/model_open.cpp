@@ -67,7 +67,8 @@ Result<std::shared_ptr<const backend::ResidentWeights>> upload(Model::Impl& m,
 Result<std::vector<std::string>> kernel_texts(const ModelFile& file, const Engine::Impl& engine,
                                               const runtime::PlanSettings& settings) {
   const Result<std::shared_ptr<const backend::Plan>> plan =
-      runtime::make_plan(*file.model, *engine.backend, engine.profile, settings, OutputForm::kLast);
+      runtime::make_plan(*file.model, *engine.backend, engine.profile, settings, OutputForm::kLast,
+                         runtime::largest_bucket(settings, OutputForm::kLast));
   TERN_TRY(plan);
   std::vector<std::string> texts;
   const program::Program& p = (*plan)->program;
@@ -127,10 +128,11 @@ Result<Model> open_model(const std::shared_ptr<Engine::Impl>& engine, const std:
       upload(*m, path, progress, cancel);
   TERN_TRY(weights);
   const Result<std::shared_ptr<const backend::Plan>> plan =
-      runtime::make_plan(*m->model, *engine->backend, engine->profile, settings, OutputForm::kLast);
+      runtime::make_plan(*m->model, *engine->backend, engine->profile, settings, OutputForm::kLast,
+                         runtime::largest_bucket(settings, OutputForm::kLast));
   TERN_TRY(plan);
-  Result<std::shared_ptr<backend::StatePool>> states =
-      engine->device->make_states((*plan)->program.states, settings.pages_per_sequence);
+  Result<std::shared_ptr<backend::StatePool>> states = engine->device->make_states(
+      (*plan)->program.states, {.pages = settings.pages_per_sequence, .slots = 0});
   TERN_TRY(states);
   m->pages = std::make_unique<runtime::PagePool>((*states)->pages());
   m->executables = std::make_unique<runtime::Executables>(

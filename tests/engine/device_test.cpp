@@ -76,7 +76,7 @@ class DeviceTest : public ::testing::Test {
     options.limits = {16, 4, 8, kPages};
     plan_ = backend_->plan(p, profile, options).value();
     weights_ = device_->upload(set_, {}, {}).value();
-    states_ = device_->make_states(p.states, kPages).value();
+    states_ = device_->make_states(p.states, {.pages = kPages, .slots = 0}).value();
     executable_ = device_->load(plan_, weights_, states_).value();
   }
 
@@ -94,7 +94,7 @@ class DeviceTest : public ::testing::Test {
     const Submission s = device_->submit(*executable_, b, {}).value();
     device_->wait(*executable_, s, kNoDeadline).value();
     std::vector<std::vector<float>> rows;
-    const OutputRows out = device_->output(*executable_, 0);
+    const OutputRows out = device_->output(*executable_, s, 0).value();
     for (std::int64_t r = 0; r < out.rows; ++r)
       rows.emplace_back(out.row(r).begin(), out.row(r).end());
     return rows;
@@ -180,7 +180,7 @@ TEST_F(DeviceTest, SubmitReturnsAtOnceAndADeadlineEndsTheWaitOnly) {
       waited = device_->wait(*executable_, s,
                              std::chrono::steady_clock::now() + std::chrono::milliseconds(5));
     }
-    EXPECT_EQ(device_->output(*executable_, 0).rows, 1);
+    EXPECT_EQ(device_->output(*executable_, s, 0).value().rows, 1);
   }
 }
 

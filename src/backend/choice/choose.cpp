@@ -12,8 +12,8 @@ std::string names_of(std::span<const Candidate> candidates) {
   return names;
 }
 
-std::string missing_text(const Candidate& c, CpuFeatures have) {
-  return fmt::format("{} needs {}", c.name, to_string(c.needs.without(have)));
+std::string missing_text(const Candidate& c) {
+  return fmt::format("{} needs {}", c.name, c.missing);
 }
 
 }  // namespace
@@ -30,15 +30,15 @@ Result<std::vector<Pin>> parse_pins(std::span<const std::string> texts) {
   return pins;
 }
 
-Result<Choice> choose(std::string_view op, std::span<const Candidate> candidates, CpuFeatures have,
+Result<Choice> choose(std::string_view op, std::span<const Candidate> candidates,
                       std::span<const Pin> pins, std::vector<std::string>& warnings) {
   std::string refused;
   std::optional<std::size_t> first;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (have.contains(candidates[i].needs)) {
+    if (candidates[i].missing.empty()) {
       if (!first) first = i;
     } else {
-      refused += (refused.empty() ? "" : ", ") + missing_text(candidates[i], have);
+      refused += (refused.empty() ? "" : ", ") + missing_text(candidates[i]);
     }
   }
   if (!first)
@@ -54,11 +54,11 @@ Result<Choice> choose(std::string_view op, std::span<const Candidate> candidates
     if (!pinned)
       return fail(ErrorCode::kUsage, "--pin {}:{}: {} has the variants {}", pin.op, pin.variant, op,
                   names_of(candidates));
-    if (have.contains(candidates[*pinned].needs)) {
+    if (candidates[*pinned].missing.empty()) {
       choice = {*pinned, "pinned"};
     } else {
       warnings.push_back(fmt::format("--pin {}:{} cannot be followed: {}; {} runs instead", pin.op,
-                                     pin.variant, missing_text(candidates[*pinned], have),
+                                     pin.variant, missing_text(candidates[*pinned]),
                                      candidates[choice.index].name));
     }
   }

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/cpu_features.h"
 #include "base/error.h"
 
 namespace tern::backend {
@@ -17,7 +16,7 @@ namespace tern::backend {
 // A row of a kernel's table as the choice sees it. Order is the prior: fastest first.
 struct Candidate {
   std::string_view name;
-  CpuFeatures needs;
+  std::string missing;  // why it cannot run here ("AVX512F"); empty: eligible
 };
 
 struct Choice {
@@ -36,7 +35,6 @@ struct Pin {
 // eligible. A pin on a variant that is not eligible is refused with a warning that says why and
 // what runs instead.
 [[nodiscard]] Result<Choice> choose(std::string_view op, std::span<const Candidate> candidates,
-                                    CpuFeatures have, std::span<const Pin> pins,
-                                    std::vector<std::string>& warnings);
+                                    std::span<const Pin> pins, std::vector<std::string>& warnings);
 
 }  // namespace tern::backend

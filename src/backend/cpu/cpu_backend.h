@@ -13,6 +13,10 @@ class CpuBackend : public backend::Backend {
   [[nodiscard]] Result<std::shared_ptr<const backend::Plan>> plan(
       const program::Program& program, const backend::DeviceProfile& profile,
       const backend::PlanOptions& options) const override;
+  [[nodiscard]] program::Bucket bucket(const program::Bucket&,
+                                       const program::Bucket& limits) const override {
+    return limits;
+  }
   [[nodiscard]] backend::ResidentEstimate estimate(
       const program::WeightSet& weights, const backend::DeviceProfile& profile) const override;
   [[nodiscard]] std::vector<backend::DeviceProfile> devices() const override;

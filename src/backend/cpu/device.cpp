@@ -49,8 +49,8 @@ Result<std::shared_ptr<const backend::ResidentWeights>> CpuDevice::upload(
 }
 
 Result<std::shared_ptr<backend::StatePool>> CpuDevice::make_states(
-    const std::vector<program::StateDecl>& states, int pages) {
-  return CpuStates::make(states, pages);
+    const std::vector<program::StateDecl>& states, const backend::PoolSizes& sizes) {
+  return CpuStates::make(states, sizes.pages);
 }
 
 Result<std::unique_ptr<backend::Executable>> CpuDevice::load(
@@ -215,8 +215,8 @@ Result<void> CpuDevice::wait(backend::Executable&, backend::Submission submissio
   }
 }
 
-backend::OutputRows CpuDevice::output(const backend::Executable& executable,
-                                      std::size_t index) const {
+Result<backend::OutputRows> CpuDevice::output(const backend::Executable& executable,
+                                              backend::Submission, std::size_t index) const {
   return static_cast<const CpuExecutable&>(executable).output(index);
 }
 

@@ -24,7 +24,7 @@ class CpuDevice : public backend::Device {
       const program::WeightSet& weights, const ProgressFn& progress,
       const CancelToken& cancel) override;
   Result<std::shared_ptr<backend::StatePool>> make_states(
-      const std::vector<program::StateDecl>& states, int pages) override;
+      const std::vector<program::StateDecl>& states, const backend::PoolSizes& sizes) override;
   Result<std::unique_ptr<backend::Executable>> load(
       std::shared_ptr<const backend::Plan> plan,
       std::shared_ptr<const backend::ResidentWeights> weights,
@@ -34,8 +34,9 @@ class CpuDevice : public backend::Device {
                                      const CancelToken& cancel) override;
   Result<void> wait(backend::Executable& executable, backend::Submission submission,
                     backend::Deadline deadline) override;
-  [[nodiscard]] backend::OutputRows output(const backend::Executable& executable,
-                                           std::size_t index) const override;
+  [[nodiscard]] Result<backend::OutputRows> output(const backend::Executable& executable,
+                                                   backend::Submission submission,
+                                                   std::size_t index) const override;
   Result<std::vector<double>> time_steps(backend::Executable& executable,
                                          const program::BatchBlock& batch, int repeats) override;
   Result<std::string> first_non_finite(backend::Executable& executable,

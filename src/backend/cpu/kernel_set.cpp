@@ -26,9 +26,9 @@ template <class Variant>
 Result<void> choose_one(std::string_view op, std::span<const Variant> variants,
                         const Request& request, Chosen<Variant>& chosen) {
   std::vector<backend::Candidate> candidates;
-  for (const Variant& v : variants) candidates.push_back({v.name, needs_of(v)});
-  Result<backend::Choice> choice =
-      backend::choose(op, candidates, request.have, request.pins, request.warnings);
+  for (const Variant& v : variants)
+    candidates.push_back({v.name, to_string(needs_of(v).without(request.have))});
+  Result<backend::Choice> choice = backend::choose(op, candidates, request.pins, request.warnings);
   TERN_TRY(choice);
   chosen = {&variants[choice->index], choice->reason};
   return {};

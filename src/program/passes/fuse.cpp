@@ -61,8 +61,8 @@ Program fuse(const Program& p) {
   return out;
 }
 
-Program run_passes(const Program& p, Activations activations) {
-  return fuse(quantize(p, activations));
+Program run_passes(const Program& p, Activations activations, const KeepsFloats& keeps_floats) {
+  return fuse(quantize(p, activations, keeps_floats));
 }
 
 }  // namespace tern::program

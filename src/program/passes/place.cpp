@@ -1,29 +1,33 @@
 #include "program/passes/place.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace tern::program {
 namespace {
 
 struct Life {
   ValueId value = kNoValue;
-  std::size_t first = 0;  // op that makes it
-  std::size_t last = 0;   // last op that reads it
+  std::size_t first = 0;  // phase that makes it
+  std::size_t last = 0;   // last phase that reads it
   std::uint64_t bytes = 0;
 };
 
 std::vector<Life> find_lives(const Program& p, const std::vector<ViewOf>& views,
-                             const std::function<std::uint64_t(ValueId)>& bytes_of) {
+                             const std::function<std::uint64_t(ValueId)>& bytes_of,
+                             std::span<const std::uint32_t> phase_of_op) {
   std::vector<Life> by_value(p.values.size());
   for (std::size_t i = 0; i < p.ops.size(); ++i) {
     const Op& op = p.ops[i];
+    const std::size_t phase = phase_of_op.empty() ? i : phase_of_op[i];
     for_each_operand(op, [&](ValueId v, Access) {
-      if (p.at(v).kind == ValueKind::kActivation) by_value[views[v].root].last = i;
+      if (p.at(v).kind == ValueKind::kActivation) by_value[views[v].root].last = phase;
     });
     if (op.result == kNoValue || views[op.result].root != op.result) continue;
-    by_value[op.result] = {op.result, i, i, bytes_of(op.result)};
+    by_value[op.result] = {op.result, phase, phase, bytes_of(op.result)};
   }
-  for (const Output& output : p.outputs) by_value[views[output.value].root].last = p.ops.size();
+  for (const Output& output : p.outputs)
+    by_value[views[output.value].root].last = std::numeric_limits<std::size_t>::max();
   std::vector<Life> lives;
   for (const Life& life : by_value)
     if (life.value != kNoValue && life.bytes > 0) lives.push_back(life);
@@ -42,8 +46,8 @@ std::vector<ViewOf> resolve_views(const Program& p) {
 }
 
 ArenaPlan place(const Program& p, const std::function<std::uint64_t(ValueId)>& bytes_of,
-                std::uint64_t alignment) {
-  std::vector<Life> lives = find_lives(p, resolve_views(p), bytes_of);
+                std::uint64_t alignment, std::span<const std::uint32_t> phase_of_op) {
+  std::vector<Life> lives = find_lives(p, resolve_views(p), bytes_of, phase_of_op);
   // Large values first, each at the lowest place that no value alive at the same time takes.
   std::stable_sort(lives.begin(), lives.end(),
                    [](const Life& a, const Life& b) { return a.bytes > b.bytes; });

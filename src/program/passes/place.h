@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "program/program.h"
@@ -25,8 +26,13 @@ struct ViewOf {
 // bytes_of(id): what a value takes for the whole bucket (0: it lies elsewhere). Slices take
 // nothing: they live in what they are a view of, which lives as long as they do. Outputs live to
 // the end. alignment is a power of two.
+//
+// phase_of_op: ascending numbers; ops of one phase run without a barrier between them (a fused or
+// persistent kernel), so a result never lies on bytes that any op of its phase reads. Empty: every
+// op is a phase of its own.
 [[nodiscard]] ArenaPlan place(const Program& p,
                               const std::function<std::uint64_t(ValueId)>& bytes_of,
-                              std::uint64_t alignment);
+                              std::uint64_t alignment,
+                              std::span<const std::uint32_t> phase_of_op = {});
 
 }  // namespace tern::program

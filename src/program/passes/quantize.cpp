@@ -5,7 +5,7 @@
 
 namespace tern::program {
 
-Program quantize(const Program& p, Activations activations) {
+Program quantize(const Program& p, Activations activations, const KeepsFloats& keeps_floats) {
   Program out = p;
   if (activations == Activations::kF32) return out;
   out.ops.clear();
@@ -13,7 +13,8 @@ Program quantize(const Program& p, Activations activations) {
   for (Op op : p.ops) {
     if (Linear* linear = std::get_if<Linear>(&op.kind)) {
       const quant::Format format = p.at(linear->weight).weight.format;
-      const bool wants = quant::info(format).kind != quant::FormatClass::kDense;
+      const bool wants = quant::info(format).kind != quant::FormatClass::kDense &&
+                         !(keeps_floats && keeps_floats(p, *linear));
       if (wants && p.at(linear->x).element == Element::kF32) {
         auto [it, inserted] = quantized.try_emplace(linear->x, kNoValue);
         if (inserted) {
