@@ -1,5 +1,6 @@
 // `tern explain`: what a step will run, op by op, from the plan itself.
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "cli/cli_error.h"
@@ -16,17 +17,19 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kDefaultContext = 1024;
 
-// "blk.17.ffn_down" of one layer and "blk.18.ffn_down" of the next are the same op.
+// "blk.17.ffn_down" and "kv.17" of one layer and those of the next are the same op: a number after
+// "letter." is a layer.
 std::string without_layer(const std::string& shapes) {
+  static constexpr std::string_view kDigits = "0123456789";
   std::string out;
   for (std::size_t at = 0; at < shapes.size();) {
-    if (shapes.compare(at, 4, "blk.") == 0) {
-      const std::size_t end = shapes.find_first_not_of("0123456789", at + 4);
-      out += "blk.*";
-      at = end == std::string::npos ? shapes.size() : end;
-    } else {
-      out += shapes[at++];
-    }
+    out += shapes[at++];
+    const bool follows_letter =
+        at >= 2 && std::isalpha(static_cast<unsigned char>(shapes[at - 2])) != 0;
+    if (out.back() != '.' || !follows_letter) continue;
+    const std::size_t end = std::min(shapes.find_first_not_of(kDigits, at), shapes.size());
+    if (end > at) out += '*';
+    at = end;
   }
   return out;
 }

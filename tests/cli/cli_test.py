@@ -12,6 +12,7 @@ import os
 import pathlib
 import pty
 import re
+import resource
 import select
 import signal
 import struct
@@ -315,8 +316,8 @@ class Streams(Case):
         return self.start("run", MODEL, "--temp", "0", "-c", "4096", "--ignore-eos", "-p", "Tell a long story.")
 
     def first_text(self, process):
-        ready, _, _ = select.select([process.stdout], [], [], 60)
-        self.assertTrue(ready, "no text within a minute")
+        ready, _, _ = select.select([process.stdout], [], [], 300)
+        self.assertTrue(ready, "no text within five minutes")
         return os.read(process.stdout.fileno(), 4096)
 
     def stop(self, signal_number):
@@ -672,9 +673,9 @@ class Bench(Case):
         self.assertTrue(lines[0].startswith("build_commit,build_number,"))
 
     def test_ctrl_c_keeps_finished_rows(self):
-        process = subprocess.Popen([TERN, "bench", MODEL, "-p", "8", "-n", "4096", "-r", "99", "--no-warmup", "-o", "json"],
+        process = subprocess.Popen([TERN, "bench", MODEL, "-p", "8", "-n", "4096", "-r", "3", "--no-warmup", "-o", "json"],
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment())
-        ready, _, _ = select.select([process.stdout], [], [], 60)
+        ready, _, _ = select.select([process.stdout], [], [], 300)
         self.assertTrue(ready)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=300)
@@ -691,9 +692,11 @@ class Bench(Case):
 
 class Reports(Case):
     def test_info_reads_headers_only(self):
-        start = time.monotonic()
+        used = lambda: sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+        before = used()
         text = self.done(tern("info", MODEL)).out
-        self.assertLess(time.monotonic() - start, 5)  # aim: 1 s on a machine with nothing else to do
+        # Half a second of two or more threads that measure how fast memory is; the clock says nothing on a busy machine.
+        self.assertLess(used() - before, 1 + (os.cpu_count() or 1))
         for part in ("GGUF v3", "98,362,432 bytes", "llama 135M Q4_1", "49,152", "smollm", "per 1,000 tokens", "-c 4096", "kernel"):
             self.assertIn(part, text)
         value = json.loads(self.done(tern("info", MODEL, "--json", "--keys", "--tensors")).out)
