@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <initializer_list>
+
 namespace tern {
 
 // While it lives, new threads start with all signals blocked that another thread can take: Ctrl+C

@@ -1,8 +1,7 @@
 // Properties over a tiny model: whatever is removed, retyped or set to an extreme, it loads and
-// gives finite logits, or it is refused in one sentence. A fixed tenth of the sweep runs here, all
-// of it with TERN_FULL_SWEEP=1 (tools/soak.sh).
+// gives finite logits, or it is refused in one sentence. A fixed tenth of the sweep runs here, all of it with
+// --gtest_also_run_disabled_tests (tools/soak.sh).
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 
 #include "tests/engine/tiny_engine.h"
@@ -43,7 +42,7 @@ class Sweep : public ::testing::TestWithParam<TinyArchitecture> {
 
   TemporaryFolder folder_;
   Engine engine_ = Engine::create({.threads = 1}).value();
-  bool is_full_ = std::getenv("TERN_FULL_SWEEP") != nullptr;
+  bool is_full_ = GTEST_FLAG_GET(also_run_disabled_tests);
   int counter_ = 0;
   int cases_ = 0;
 };
