@@ -23,7 +23,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
     for program in build/$preset/bin/test_*; do
       [ "$(date +%s)" -lt "$end" ] || break 2
       name=$preset-$(basename "$program")
-      if ! "$program" --gtest_shuffle --gtest_random_seed=$((round % 99999)) >"$logs/$name.log" 2>&1; then
+      if ! "$program" --gtest_also_run_disabled_tests --gtest_shuffle --gtest_random_seed=$((round % 99999)) >"$logs/$name.log" 2>&1; then
         tail -n 40 "$logs/$name.log"
         echo "soak: $name failed in round $round; again with: $program --gtest_shuffle --gtest_random_seed=$((round % 99999))"
         exit 1
