@@ -93,6 +93,21 @@ unsigned read_half(const std::byte* p) {
   return bits;
 }
 
+// Byte b of word r becomes byte r of word b.
+void transpose_8x8(std::array<std::uint64_t, 8>& x) {
+  const auto exchange = [&x](std::size_t distance, int bits, std::uint64_t mask) {
+    for (std::size_t i = 0; i < 8; ++i) {
+      if ((i & distance) != 0) continue;
+      const std::uint64_t t = ((x[i] >> bits) ^ x[i + distance]) & mask;
+      x[i + distance] ^= t;
+      x[i] ^= t << bits;
+    }
+  };
+  exchange(4, 32, 0x00000000ffffffffu);
+  exchange(2, 16, 0x0000ffff0000ffffu);
+  exchange(1, 8, 0x00ff00ff00ff00ffu);
+}
+
 // The base-3 digit after `power`: ((b * power) mod 256) * 3 >> 8, in lanes of 16 bits.
 std::uint64_t digits_of(std::uint64_t bytes, std::uint64_t power) {
   constexpr std::uint64_t kLow = 0x00ff00ff00ff00ffu;
@@ -231,12 +246,32 @@ class Repacker {
   [[nodiscard]] const PackedScan& scan() const { return scan_; }
 
  private:
+  // The bytes of `count` rows of one block, transposed; eight rows and eight bytes at a time where
+  // there are as many.
   void read(std::int64_t first, int count, std::int64_t block) {
     const std::byte* row = source_.data + first * source_.row_bytes + block * format_.block_bytes;
     const auto bytes = static_cast<std::size_t>(format_.block_bytes);
-    for (int r = 0; r < count; ++r, row += source_.row_bytes) {
-      for (std::size_t b = 0; b < bytes; ++b) {
-        row_bytes(tile_.raw[b])[r] = row[b];
+    for (int r = 0; r < count; r += 8, row += 8 * source_.row_bytes) {
+      std::size_t done = 0;
+      if (count - r >= 8) {
+        for (; done + 8 <= bytes; done += 8) {
+          std::array<std::uint64_t, 8> words;
+          for (int i = 0; i < 8; ++i) {
+            std::memcpy(&words[static_cast<std::size_t>(i)],
+                        row + i * source_.row_bytes + static_cast<std::ptrdiff_t>(done), 8);
+          }
+          transpose_8x8(words);
+          for (std::size_t i = 0; i < 8; ++i) {
+            tile_.raw[done + i][static_cast<std::size_t>(r / 8)] = words[i];
+          }
+        }
+      }
+      const int left = count - r < 8 ? count - r : 8;
+      for (int i = 0; i < left; ++i) {
+        for (std::size_t b = done; b < bytes; ++b) {
+          row_bytes(tile_.raw[b])[r + i] =
+              row[i * source_.row_bytes + static_cast<std::ptrdiff_t>(b)];
+        }
       }
     }
   }
