@@ -46,4 +46,7 @@ void block_product_avx2(const BlockProductArgs& args, int row_begin, int row_end
 void block_product_f32_avx2(const BlockProductArgs& args, int row_begin, int row_end,
                             std::int64_t block_begin, std::int64_t block_end);
 
+void block_product_avx512vnni(const BlockProductArgs& args, int row_begin, int row_end,
+                              std::int64_t block_begin, std::int64_t block_end);
+
 }  // namespace tern::cpu
