@@ -12,7 +12,9 @@ target_compile_options(
             -ffp-contract=off
             -fvisibility=hidden
             # g++ 12 at -O3 sees overlaps in std::string that are not there (GCC bug 105651).
-            $<$<CXX_COMPILER_ID:GNU>:-Wno-psabi;-Wno-restrict>)
+            $<$<CXX_COMPILER_ID:GNU>:-Wno-psabi;-Wno-restrict>
+            # clang sees a deprecated helper inside of std::stable_sort of libstdc++ 12.
+            $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>)
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT TERN_SANITIZE)
   target_compile_options(tern_build_options INTERFACE -fstack-protector-strong)
 endif()
