@@ -55,8 +55,9 @@ def opens_with_sentence(path, lines):
     """Code and scripts say in their first line what they are; a source file may leave that to the header of its name."""
     if path.suffix in CODE:
         own = re.match(r'#include "([^"]+)"', lines[0]) if lines else None
-        if path.suffix != ".h" and own and pathlib.PurePosixPath(own[1]).name == path.stem + ".h":
-            return path.with_suffix(".h").is_file() or "tern/" in own[1]
+        stem = path.stem.removesuffix("_test").removesuffix("_bench")
+        if path.suffix != ".h" and own and pathlib.PurePosixPath(own[1]).name == stem + ".h":
+            return path.with_name(stem + ".h").is_file() or "tern/" in own[1]
         return bool(lines) and lines[0].startswith(("// ", "/* ")) and len(lines[0]) > 12
     start = 1 if lines and lines[0].startswith("#!") else 0
     if path.suffix == ".py":
@@ -138,8 +139,20 @@ def compile_alone(root, header, compiler):
     return None if done.returncode == 0 else done.stderr.strip().splitlines()[0] if done.stderr.strip() else "does not compile"
 
 
+def first_includes(root):
+    """The headers that some source file includes before anything else: the build itself shows that they compile alone."""
+    found = set()
+    for path, name in files(root):
+        if path.suffix == ".cpp" and name.startswith("src/"):
+            match = re.search(r'(?m)^#include (["<])([^">]+)[">]', read(path) or "")
+            if match and match[1] == '"':
+                found.add("src/" + match[2])
+    return found
+
+
 def check_headers(root, quick, compiler):
-    headers = [name for path, name in files(root) if path.suffix == ".h"
+    shown = first_includes(root)
+    headers = [name for path, name in files(root) if path.suffix == ".h" and name not in shown
                and (name.startswith("include/tern/") or (not quick and name.startswith("src/")))]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         complaints = list(pool.map(lambda h: compile_alone(root, h, compiler), headers))
