@@ -11,6 +11,7 @@ import argparse
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -38,10 +39,16 @@ def commands(block):
 def run_command(command, folder, program):
     command = re.sub(r"\bMODEL\b", "model.gguf", command)
     environment = dict(os.environ, PATH=f"{program.parent}:{os.environ['PATH']}")
-    done = subprocess.run(["sh", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=TIMEOUT_S, check=False)
-    tail = done.stderr.decode(errors="replace").strip().splitlines()[-3:]
-    return done.returncode == 0, f"exit code {done.returncode}: {' / '.join(tail)}" if done.returncode else f"{len(done.stdout)} bytes"
+    process = subprocess.Popen(["sh", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, start_new_session=True)
+    try:
+        out, errors = process.communicate(timeout=TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return False, f"not done after {TIMEOUT_S} s"
+    tail = errors.decode(errors="replace").strip().splitlines()[-3:]
+    return process.returncode == 0, f"exit code {process.returncode}: {' / '.join(tail)}" if process.returncode else f"{len(out)} bytes"
 
 
 def run_program(source, folder, build, model):
