@@ -90,7 +90,7 @@ Value text_item(Runtime& runtime, const Value& subject, std::int64_t index) {
     const auto at = static_cast<std::size_t>(index);
     return slice_text(text, at, at + 1, &runtime.budget);
   }
-  runtime.budget.bytes(text.text.size());
+  runtime.budget.search(text.text.size());
   const std::size_t at = byte_position(text.text, static_cast<std::size_t>(index));
   return slice_text(text, at, at + code_point_at(text.text, at).length, &runtime.budget);
 }

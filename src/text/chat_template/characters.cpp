@@ -4,7 +4,6 @@
 #include <utf8proc.h>
 
 #include <algorithm>
-#include <vector>
 
 #include "text/chat_template/special_casing.h"
 
@@ -66,20 +65,6 @@ bool is_case_ignorable(char32_t code) {
       return code == '\'' || code == '.' || code == ':' || code == 0xB7 || code == 0x2019;
   }
 }
-
-// For every prefix of needle the length of its longest border (Knuth, Morris, Pratt).
-std::vector<std::size_t> borders(std::string_view needle) {
-  std::vector<std::size_t> border(needle.size(), 0);
-  for (std::size_t i = 1, k = 0; i < needle.size(); ++i) {
-    while (k > 0 && needle[i] != needle[k]) k = border[k - 1];
-    if (needle[i] == needle[k]) ++k;
-    border[i] = k;
-  }
-  return border;
-}
-
-// Below this product the plain search is faster and cannot be driven far.
-constexpr std::size_t kPlainSearch = 1 << 16;
 
 }  // namespace
 
@@ -199,16 +184,27 @@ bool is_word(char32_t code) {
 }
 
 void append_upper(std::string& out, char32_t code) {
+  if (code < 0x80) {
+    const auto c = static_cast<char>(code);
+    out += c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+    return;
+  }
   if (const SpecialCase* special = special_case(code)) return append_all(out, special->upper);
   append_utf8(out, static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(code))));
 }
 
 void append_lower(std::string& out, char32_t code) {
+  if (code < 0x80) {
+    const auto c = static_cast<char>(code);
+    out += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    return;
+  }
   append_utf8(out, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code))));
   if (code == 0x130) append_utf8(out, 0x307);  // I with a dot keeps the dot
 }
 
 void append_title(std::string& out, char32_t code) {
+  if (code < 0x80) return append_upper(out, code);
   const SpecialCase* special = special_case(code);
   if (special != nullptr && special->title[0] != 0) return append_all(out, special->title);
   append_utf8(out, static_cast<char32_t>(utf8proc_totitle(static_cast<utf8proc_int32_t>(code))));
@@ -239,10 +235,7 @@ std::string to_lower(std::string_view text) {
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size();) {
     const CodePoint point = code_point_at(text, i);
-    if (point.code < 0x80) {
-      const auto c = static_cast<char>(point.code);
-      out += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-    } else if (point.code == 0x3A3) {
+    if (point.code == 0x3A3) {
       append_utf8(out, lower_sigma(text, i));
     } else {
       append_lower(out, point.code);
@@ -250,36 +243,6 @@ std::string to_lower(std::string_view text) {
     i += point.length;
   }
   return out;
-}
-
-std::size_t find_text(std::string_view text, std::string_view needle, std::size_t from) {
-  if (from > text.size() || needle.size() > text.size() - from) return std::string_view::npos;
-  if (needle.size() < 16 || (text.size() - from) * needle.size() < kPlainSearch) {
-    return text.find(needle, from);
-  }
-  const std::vector<std::size_t> border = borders(needle);
-  std::size_t matched = 0;
-  for (std::size_t i = from; i < text.size(); ++i) {
-    while (matched > 0 && text[i] != needle[matched]) matched = border[matched - 1];
-    if (text[i] == needle[matched]) ++matched;
-    if (matched == needle.size()) return i + 1 - matched;
-  }
-  return std::string_view::npos;
-}
-
-std::size_t find_last_text(std::string_view text, std::string_view needle) {
-  if (needle.size() < 16 || text.size() * needle.size() < kPlainSearch) return text.rfind(needle);
-  const std::vector<std::size_t> border = borders(needle);
-  std::size_t last = std::string_view::npos;
-  std::size_t matched = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    while (matched > 0 && (matched == needle.size() || text[i] != needle[matched])) {
-      matched = border[matched - 1];
-    }
-    if (text[i] == needle[matched]) ++matched;
-    if (matched == needle.size()) last = i + 1 - matched;
-  }
-  return last;
 }
 
 std::string_view trim_right(std::string_view text) {

@@ -125,7 +125,7 @@ bool contained_in_text(const Value& container, const Value& item, Budget* budget
     raise(FaultKind::kType, "'in <string>' requires string as left operand, not {}",
           type_name(item));
   }
-  if (budget != nullptr) budget->bytes(container.text().size());
+  if (budget != nullptr) budget->search(container.text().size() + item.text().size());
   return find_text(container.text(), item.text()) != std::string_view::npos;
 }
 

@@ -27,6 +27,7 @@ std::string_view entity(char c) {
 
 void append_escaped(TextBuilder& out, const StringData& text) {
   if (text.markup) return out.append(text);
+  if (out.budget() != nullptr) out.budget()->search(text.text.size());
   OriginCursor origin(text);
   std::size_t begin = 0;
   for (std::size_t i = 0; i < text.text.size(); ++i) {

@@ -6,6 +6,7 @@
 #include "text/chat_template/compare.h"
 #include "text/chat_template/filters.h"
 #include "text/chat_template/iterate.h"
+#include "text/chat_template/merge_sort.h"
 #include "text/chat_template/print.h"
 #include "text/chat_template/text_functions.h"
 
@@ -25,9 +26,8 @@ struct Keyed {
 void sort_keyed(Runtime& runtime, std::vector<Keyed>& items, bool reverse) {
   // Reversed as in Python: equal items keep their order.
   if (reverse) std::reverse(items.begin(), items.end());
-  std::stable_sort(items.begin(), items.end(), [&](const Keyed& a, const Keyed& b) {
-    return less(a.key, b.key, &runtime.budget);
-  });
+  merge_sort(items,
+             [&](const Keyed& a, const Keyed& b) { return less(a.key, b.key, &runtime.budget); });
   if (reverse) std::reverse(items.begin(), items.end());
 }
 

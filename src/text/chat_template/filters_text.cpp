@@ -128,7 +128,7 @@ Value truncate(Runtime& runtime, const Value& subject, const Bound& arguments) {
   if (leeway < 0) raise(FaultKind::kValue, "expected leeway >= 0, got {}", leeway);
   const auto size = static_cast<std::int64_t>(text.length);
   if (size <= length || size - length <= leeway) return subject;
-  runtime.budget.bytes(text.text.size());
+  runtime.budget.search(text.text.size());
   std::size_t cut = byte_position(text.text, static_cast<std::size_t>(length - end_length));
   if (!arguments.flag(1, false)) {
     const std::size_t blank = std::string_view(text.text).substr(0, cut).rfind(' ');
@@ -174,6 +174,7 @@ Value url_encode(Runtime& runtime, const Value& subject, const Bound& /*argument
   const auto append = [&](const Value& part, bool in_query) {
     const Value text = to_text(part, &runtime.budget);
     OriginCursor origin(text.string());
+    runtime.budget.characters(text.text().size() * 4);
     for (std::size_t i = 0; i < text.text().size(); ++i) {
       const char c = text.text()[i];
       const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -213,7 +214,7 @@ Value url_encode(Runtime& runtime, const Value& subject, const Bound& /*argument
 Value word_count(Runtime& runtime, const Value& subject, const Bound& /*arguments*/) {
   const Value text = to_text(subject, &runtime.budget);
   const std::string_view content = text.text();
-  runtime.budget.bytes(content.size());
+  runtime.budget.characters(content.size());
   std::int64_t words = 0;
   bool inside = false;
   for (std::size_t i = 0; i < content.size();) {

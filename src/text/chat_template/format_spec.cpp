@@ -9,6 +9,7 @@
 #include "text/chat_template/characters.h"
 #include "text/chat_template/operators.h"
 #include "text/chat_template/print.h"
+#include "text/chat_template/text_functions.h"
 
 namespace tern::text::jinja {
 namespace {
@@ -90,9 +91,7 @@ NumberText number_text(const Value& value, const Spec& spec) {
 }
 
 void pad(TextBuilder& out, std::string_view fill, std::size_t count) {
-  std::string text;
-  for (std::size_t i = 0; i < count; ++i) text += fill;
-  out.append(text);
+  out.append(repeat_fill(fill, count));
 }
 
 }  // namespace

@@ -198,5 +198,37 @@ TEST(ChatTemplateGoldens, MicroProgramsGiveTheSameTextOrTheSameKindOfFault) {
   EXPECT_EQ(exceptions, kExceptions.size());
 }
 
+// Random programs made by tools/goldens/make_template_programs.py.
+TEST(ChatTemplateGoldens, GeneratedProgramsGiveTheSameTextOrBothFail) {
+  const auto file = value_from_json(read_file(kFolder + "generated.json"));
+  ASSERT_TRUE(file.ok()) << file.error().message();
+  const Dict& variables = field(*file, "variables")->dict().dict;
+  const Value* programs = field(*file, "programs");
+  std::size_t texts = 0;
+  std::size_t faults = 0;
+  std::size_t same_kind = 0;
+  for (const Value& program : programs->items()) {
+    Dict given;
+    for (const Value& name : field(program, "vars")->items()) {
+      given.set(name, *variables.find(name.text()), nullptr);
+    }
+    const Outcome outcome = run(text_field(program, "template"), make_dict(std::move(given)));
+    const std::string place = text_field(program, "id") + ": " + text_field(program, "template");
+    EXPECT_EQ(outcome.live_bytes, 0u) << place;
+    if (const Value* kind = field(program, "error_kind")) {
+      EXPECT_TRUE(outcome.fault.has_value()) << place << "\nrendered " << outcome.text;
+      ++faults;
+      same_kind += outcome.fault == kind_of(kind->text()) ? 1 : 0;
+      continue;
+    }
+    EXPECT_FALSE(outcome.fault.has_value()) << place << "\n" << outcome.message;
+    EXPECT_EQ(outcome.text, text_field(program, "expected")) << place;
+    ++texts;
+  }
+  std::cout << texts << " texts, " << faults << " faults, " << same_kind
+            << " of them of the same kind\n";
+  EXPECT_EQ(texts + faults, 2000u);
+}
+
 }  // namespace
 }  // namespace tern::text::jinja

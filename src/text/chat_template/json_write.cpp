@@ -1,10 +1,10 @@
 // The filter tojson: json.dumps of Python, letter for letter.
-#include <algorithm>
 #include <cmath>
 
 #include "text/chat_template/characters.h"
 #include "text/chat_template/compare.h"
 #include "text/chat_template/json.h"
+#include "text/chat_template/merge_sort.h"
 #include "text/chat_template/print.h"
 
 namespace tern::text::jinja {
@@ -74,6 +74,7 @@ class JsonWriter {
       default:
         break;
     }
+    if (out_.budget() != nullptr) out_.budget()->items(16);  // formatting takes its time
     if (code < 0x10000) return out_.append(fmt::format("\\u{:04x}", code), origin);
     const std::uint32_t rest = code - 0x10000;
     out_.append(fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + (rest >> 10), 0xDC00 + (rest & 0x3FF)),
@@ -81,6 +82,7 @@ class JsonWriter {
   }
 
   void write_text(const StringData& text) {
+    if (out_.budget() != nullptr) out_.budget()->search(text.text.size());
     out_.append("\"");
     OriginCursor origin(text);
     std::size_t begin = 0;
@@ -147,10 +149,9 @@ class JsonWriter {
     std::vector<const Dict::Entry*> entries;
     for (const Dict::Entry& entry : dict.entries()) entries.push_back(&entry);
     if (style_.sort_keys) {
-      std::stable_sort(entries.begin(), entries.end(),
-                       [&](const Dict::Entry* a, const Dict::Entry* b) {
-                         return less(a->key, b->key, out_.budget());
-                       });
+      merge_sort(entries, [&](const Dict::Entry* a, const Dict::Entry* b) {
+        return less(a->key, b->key, out_.budget());
+      });
     }
     out_.append("{");
     ++level_;

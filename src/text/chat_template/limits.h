@@ -24,8 +24,10 @@ inline constexpr int kMaxValueDepth = 256;
 inline constexpr int kMaxEvaluationDepth = 1024;
 inline constexpr std::int64_t kMaxRange = 100'000;
 // Work inside of an evaluation (copying text, comparing lists) in parts of a step, by measured
-// time: a byte, an item, and what every single operation costs on top.
+// time: a byte copied is one part, and every single operation costs something on top.
 inline constexpr std::uint64_t kWorkPerStep = 256;
+inline constexpr std::uint64_t kWorkPerSearchedByte = 6;
+inline constexpr std::uint64_t kWorkPerCharacter = 16;
 inline constexpr std::uint64_t kWorkPerItem = 16;
 inline constexpr std::uint64_t kWorkPerPiece = 24;
 

@@ -9,7 +9,6 @@ LoopData::LoopData(Budget* owner, Value over, std::function<bool(const Value&)> 
                    std::int64_t outer_depth)
     : Object(owner, sizeof(LoopData), over.depth() + 1),
       depth0(outer_depth),
-      budget_(owner),
       source_(std::in_place, std::move(over), owner),
       accepts_(std::move(accepts)) {
   if (!accepts_) count_ = source_->size();

@@ -60,8 +60,14 @@ Part part_of(Runtime& runtime, const StringData& text, const Args& arguments, st
   };
   const std::int64_t start = position(i, 0);
   const std::int64_t end = std::min(position(i + 1, length), length);
-  runtime.budget.bytes(text.text.size());
   if (start > length || end < start) return {{}, start, start <= length && end == start};
+  if (start == 0 && end == length) return {text.text, 0, true};
+  if (text.ascii()) {
+    return {std::string_view(text.text).substr(static_cast<std::size_t>(start),
+                                               static_cast<std::size_t>(end - start)),
+            start, true};
+  }
+  runtime.budget.search(text.text.size());
   const std::size_t begin = byte_position(text.text, static_cast<std::size_t>(start));
   const std::string_view rest = std::string_view(text.text).substr(begin);
   return {rest.substr(0, byte_position(rest, static_cast<std::size_t>(end - start))), start, true};
@@ -96,6 +102,7 @@ Value count(Runtime& runtime, const Value& self, const Args& arguments) {
   if (needle.empty()) {
     return Value::integer(static_cast<std::int64_t>(count_code_points(part.text)) + 1);
   }
+  runtime.budget.search(part.text.size() + needle.size());
   std::int64_t found = 0;
   std::size_t at = 0;
   while ((at = find_text(part.text, needle, at)) != std::string_view::npos) {
@@ -111,6 +118,7 @@ Value starts_or_ends(Runtime& runtime, const Value& self, const Args& arguments)
   const Part part = part_of(runtime, self.string(), arguments, 1);
   const auto fits = [&](const Value& with) {
     const std::string& affix = text_argument(with, at_end ? "endswith" : "startswith").text;
+    runtime.budget.bytes(affix.size());
     return part.exists && (at_end ? part.text.ends_with(affix) : part.text.starts_with(affix));
   };
   if (!arguments[0]->is(Kind::kTuple)) return Value::boolean(fits(*arguments[0]));
@@ -143,7 +151,7 @@ Value partition(Runtime& runtime, const Value& self, const Args& arguments) {
   const StringData& text = self.string();
   const StringData& mark = text_argument(*arguments[0], "partition");
   if (mark.text.empty()) raise(FaultKind::kValue, "empty separator");
-  runtime.budget.bytes(text.text.size());
+  runtime.budget.search(text.text.size() + mark.text.size());
   const std::size_t at =
       last ? find_last_text(text.text, mark.text) : find_text(text.text, mark.text);
   const Value empty = Value::string("", Origin::kTemplate);
@@ -198,7 +206,7 @@ Value format_method(Runtime& runtime, const Value& self, const Args& arguments) 
 template <bool (*passes)(char32_t)>
 Value all_pass(Runtime& runtime, const Value& self, const Args& /*arguments*/) {
   const std::string& text = self.string().text;
-  runtime.budget.bytes(text.size());
+  runtime.budget.characters(text.size());
   for (std::size_t i = 0; i < text.size();) {
     const CodePoint point = code_point_at(text, i);
     if (!passes(point.code)) return Value::boolean(false);
@@ -235,7 +243,7 @@ Value is_identifier(Runtime& runtime, const Value& self, const Args& arguments) 
 
 Value is_title_text(Runtime& runtime, const Value& self, const Args& /*arguments*/) {
   const std::string& text = self.string().text;
-  runtime.budget.bytes(text.size());
+  runtime.budget.characters(text.size());
   bool after_letter = false;
   bool any = false;
   for (std::size_t i = 0; i < text.size();) {
@@ -265,6 +273,7 @@ Value zero_fill(Runtime& runtime, const Value& self, const Args& arguments) {
 Value expand_tabs(Runtime& runtime, const Value& self, const Args& arguments) {
   const StringData& text = self.string();
   const std::int64_t size = std::min<std::int64_t>(count_or(arguments, 0, 8), 1 << 16);
+  runtime.budget.characters(text.text.size());
   TextBuilder out(&runtime.budget);
   std::int64_t column = 0;
   std::size_t begin = 0;

@@ -47,7 +47,6 @@ struct LoopData final : Object {
  private:
   [[nodiscard]] bool fetch(Value& item);
 
-  Budget* budget_;
   std::optional<Iteration> source_;
   std::function<bool(const Value&)> accepts_;
   std::vector<Value> ahead_;  // items already read, in reverse order

@@ -49,7 +49,7 @@ Value slice_string(Runtime& runtime, const StringData& text, const Span& span) {
   TextBuilder out(&runtime.budget);
   if (span.count == 0) return out.finish(text.markup);
   if (span.step == 1) {
-    runtime.budget.bytes(text.ascii() ? 0 : text.text.size());
+    runtime.budget.search(text.ascii() ? 0 : text.text.size());
     const auto first = static_cast<std::size_t>(span.start);
     const auto count = static_cast<std::size_t>(span.count);
     const std::size_t begin = text.ascii() ? first : byte_position(text.text, first);

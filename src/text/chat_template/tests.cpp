@@ -97,7 +97,7 @@ Value has_case(Runtime& runtime, const Value& subject, const Bound& /*arguments*
   const Value text = to_text(subject, &runtime.budget);
   const std::string_view content = text.text();
   bool any = false;
-  runtime.budget.bytes(content.size());
+  runtime.budget.characters(content.size());
   for (std::size_t i = 0; i < content.size();) {
     const CodePoint point = code_point_at(content, i);
     i += point.length;

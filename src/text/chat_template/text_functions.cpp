@@ -26,7 +26,7 @@ Value mapped(Runtime& runtime, const StringData& text, bool markup, Map&& map) {
       map(piece, next.code, i);
       i += next.length;
     }
-    runtime.budget.items(piece.size());
+    runtime.budget.characters(piece.size());
     out.append(piece, from);
   }
   return out.finish(markup);
@@ -151,15 +151,15 @@ Value strip(Runtime& runtime, const StringData& text, const Value* characters, b
     if (!goes(point.code)) break;
     end -= point.length;
   }
-  runtime.budget.items(text.text.size() - (end - begin) +
-                       (by_space ? 0 : characters->text().size()));
+  runtime.budget.characters(text.text.size() - (end - begin) +
+                            (by_space ? 0 : characters->text().size()));
   return slice_text(text, begin, end, &runtime.budget);
 }
 
 Value replace(Runtime& runtime, const StringData& text, const StringData& old,
               const StringData& with, std::int64_t count) {
   TextBuilder out(&runtime.budget);
-  runtime.budget.bytes(text.text.size() + old.text.size());
+  runtime.budget.search(text.text.size() + old.text.size());
   std::size_t begin = 0;
   if (old.text.empty()) {
     // Before every character, and behind the last one.
@@ -193,7 +193,11 @@ std::vector<Value> split(Runtime& runtime, const StringData& text, const Value* 
     parts.push_back(slice_text(text, begin, end, &runtime.budget));
   };
   const std::string& all = text.text;
-  runtime.budget.bytes(all.size());
+  if (separator == nullptr) {
+    runtime.budget.characters(all.size());
+  } else {
+    runtime.budget.search(all.size());
+  }
   std::size_t begin = 0;
   if (separator != nullptr) {
     const std::string& mark = text_argument(*separator, "split").text;
@@ -241,7 +245,7 @@ std::vector<Value> split_from_right(Runtime& runtime, const StringData& text,
     const std::string& mark = text_argument(*separator, "rsplit").text;
     if (mark.empty()) raise(FaultKind::kValue, "empty separator");
     for (; limit != 0; --limit) {
-      runtime.budget.bytes(end);
+      runtime.budget.search(end);
       const std::size_t at = find_last_text(std::string_view(all).substr(0, end), mark);
       if (at == std::string_view::npos) break;
       add(at + mark.size(), end);
@@ -249,6 +253,7 @@ std::vector<Value> split_from_right(Runtime& runtime, const StringData& text,
     }
     add(0, end);
   } else {
+    runtime.budget.characters(all.size());
     while (true) {
       end = trim_right(std::string_view(all).substr(0, end)).size();
       if (end == 0) break;
@@ -275,6 +280,7 @@ std::vector<Value> split_from_right(Runtime& runtime, const StringData& text,
 std::vector<Value> split_lines(Runtime& runtime, const StringData& text, bool keep_ends) {
   std::vector<Value> lines;
   const std::string& all = text.text;
+  runtime.budget.characters(all.size());
   std::size_t begin = 0;
   for (std::size_t i = 0; i < all.size();) {
     const CodePoint point = code_point_at(all, i);
@@ -292,6 +298,14 @@ std::vector<Value> split_lines(Runtime& runtime, const StringData& text, bool ke
   return lines;
 }
 
+std::string repeat_fill(std::string_view fill, std::size_t count) {
+  if (fill.size() == 1) return std::string(count, fill.front());
+  std::string run;
+  run.reserve(fill.size() * count);
+  for (std::size_t i = 0; i < count; ++i) run += fill;
+  return run;
+}
+
 Value pad(Runtime& runtime, const StringData& text, std::int64_t width, std::string_view fill,
           bool left, bool right) {
   const auto length = static_cast<std::int64_t>(text.length);
@@ -304,9 +318,7 @@ Value pad(Runtime& runtime, const StringData& text, std::int64_t width, std::str
   // Both sides: the odd one goes left when the width is odd, as in str.center.
   const std::int64_t before = !left ? 0 : !right ? space : space / 2 + (space & width & 1);
   const auto blanks = [&](std::int64_t count) {
-    std::string run;
-    for (std::int64_t i = 0; i < count; ++i) run += fill;
-    out.append(run);
+    out.append(repeat_fill(fill, static_cast<std::size_t>(count)));
   };
   blanks(before);
   out.append(text);

@@ -28,6 +28,7 @@ namespace tern::text::jinja {
                                                   const Value* separator, std::int64_t limit);
 [[nodiscard]] std::vector<Value> split_lines(Runtime& runtime, const StringData& text,
                                              bool keep_ends);
+[[nodiscard]] std::string repeat_fill(std::string_view fill, std::size_t count);
 [[nodiscard]] Value pad(Runtime& runtime, const StringData& text, std::int64_t width,
                         std::string_view fill, bool left, bool right);
 
