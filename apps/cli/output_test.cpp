@@ -118,9 +118,10 @@ TEST_F(BarTest, PromptIsShownAfterASecond) {
 TEST_F(BarTest, LinesComeAtQuarters) {
   const auto b = bar(ProgressMode::kLines);
   for (std::uint64_t done = 0; done <= 100; ++done) {
-    b->report({"converting", "bytes", done * 1'000'000, 100'000'000, done == 100});
+    b->report({"converting", "bytes", done * 1'000'000, 100'000'000, false});
     now += 100ms;
   }
+  b->report({"converting", "bytes", 100'000'000, 100'000'000, true});
   std::vector<std::string> shares;
   std::istringstream lines(written);
   for (std::string line; std::getline(lines, line);) shares.push_back(line.substr(0, 17));

@@ -125,8 +125,10 @@ void ProgressBar::report_bar(const Progress& p, Clock::time_point now, double el
 
 void ProgressBar::report_lines(const Progress& p, Clock::time_point now, double elapsed) {
   const bool is_tokens = p.unit == "tokens";
+  // The fourth is the final line.
+  const std::uint64_t most = p.finished ? 4 : 3;
   const int quarter =
-      p.total == 0 ? 0 : static_cast<int>(std::min<std::uint64_t>(4, p.done * 4 / p.total));
+      p.total == 0 ? 0 : static_cast<int>(std::min<std::uint64_t>(most, p.done * 4 / p.total));
   const bool is_due = now - work_.last_shown >= (is_tokens ? seconds(10) : seconds(30));
   const bool is_new = !is_tokens && p.total != 0 && quarter > work_.last_quarter;
   if (!p.finished && work_.is_shown && !is_due && !is_new) return;

@@ -90,8 +90,12 @@ class Streamer {
 
 int report_end(const Context& context, const Answer& answer, const Session& session) {
   if (answer.finish == FinishReason::kCancelled) {
-    fmt::print(stderr, "interrupted: {} tokens of the answer were kept\n",
-               answer.stats.generated_tokens);
+    if (answer.stats.generated_tokens == 0) {
+      std::fputs("interrupted: before the answer began\n", stderr);
+    } else {
+      fmt::print(stderr, "interrupted: {} tokens of the answer were kept\n",
+                 answer.stats.generated_tokens);
+    }
     return context.interrupt.exit_code();
   }
   if (answer.finish == FinishReason::kContextFull) {
@@ -134,7 +138,10 @@ int run_command(Context& context) {
       session.generate(request, streamer.callback(), bar.callback(), context.interrupt.token()));
   bar.close();
   streamer.finish();
-  if (arguments.on(Flag::kPerf)) print_figures(context, answer.stats, session);
+  // A prompt that was cut short has no rate.
+  const bool was_begun =
+      answer.finish != FinishReason::kCancelled || answer.stats.generated_tokens > 0;
+  if (arguments.on(Flag::kPerf) && was_begun) print_figures(context, answer.stats, session);
   return report_end(context, answer, session);
 }
 
