@@ -2,6 +2,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "base/utf8.h"
@@ -14,6 +15,33 @@ namespace {
 // it: a boundary. In UTF-8 these are exactly the characters whose bytes are all below 0xCC.
 constexpr char32_t kFirstComplex = 0x0300;
 constexpr unsigned char kFirstComplexByte = 0xCC;
+
+// Hugging Face normalises by the tables of Unicode 9, for which a character that came later
+// combines with nothing and is not put in order. These are the later ones for which that matters:
+// marks with a combining class, and U+11930, the second half of the one later composition.
+struct Range {
+  char32_t first, last;
+};
+constexpr std::array kSinceUnicode9 = {
+    Range{0x07FD, 0x07FD},   Range{0x0898, 0x089F},   Range{0x08CA, 0x08D3},
+    Range{0x09FE, 0x09FE},   Range{0x0C3C, 0x0C3C},   Range{0x0D3B, 0x0D3C},
+    Range{0x0EBA, 0x0EBA},   Range{0x1715, 0x1715},   Range{0x1ABF, 0x1ACE},
+    Range{0x1DF6, 0x1DFA},   Range{0xA82C, 0xA82C},   Range{0x10D24, 0x10D27},
+    Range{0x10EAB, 0x10EAC}, Range{0x10EFD, 0x10EFF}, Range{0x10F46, 0x10F50},
+    Range{0x10F82, 0x10F85}, Range{0x11070, 0x11070}, Range{0x1133B, 0x1133B},
+    Range{0x1145E, 0x1145E}, Range{0x11839, 0x1183A}, Range{0x11930, 0x11930},
+    Range{0x1193D, 0x1193E}, Range{0x11943, 0x11943}, Range{0x119E0, 0x119E0},
+    Range{0x11A34, 0x11A34}, Range{0x11A47, 0x11A47}, Range{0x11A99, 0x11A99},
+    Range{0x11D42, 0x11D42}, Range{0x11D44, 0x11D45}, Range{0x11D97, 0x11D97},
+    Range{0x11F41, 0x11F42}, Range{0x16FF0, 0x16FF1}, Range{0x1E08F, 0x1E08F},
+    Range{0x1E130, 0x1E136}, Range{0x1E2AE, 0x1E2AE}, Range{0x1E2EC, 0x1E2EF},
+    Range{0x1E4EC, 0x1E4EF}};
+
+bool is_since_unicode_9(char32_t code) {
+  const auto* at = std::lower_bound(kSinceUnicode9.begin(), kSinceUnicode9.end(), code,
+                                    [](const Range& r, char32_t c) { return r.last < c; });
+  return at != kSinceUnicode9.end() && code >= at->first;
+}
 
 unsigned char byte_at(std::string_view text, std::size_t i) {
   return static_cast<unsigned char>(text[i]);
@@ -47,7 +75,11 @@ void decompose(char32_t code, std::vector<utf8proc_int32_t>& out) {
   }
 }
 
-int combining_class(utf8proc_int32_t code) { return utf8proc_get_property(code)->combining_class; }
+int combining_class(utf8proc_int32_t code) {
+  return is_since_unicode_9(static_cast<char32_t>(code))
+             ? 0
+             : utf8proc_get_property(code)->combining_class;
+}
 
 // Canonical order. utf8proc's own ordering swaps neighbours, which is quadratic in the number of
 // marks on one character; a text may consist of nothing but marks.
@@ -68,15 +100,17 @@ void order_marks(std::vector<utf8proc_int32_t>& codes) {
   }
 }
 
-// Normalises the stretch of valid text that starts at `begin` and reaches to the next boundary or
-// invalid byte; returns its end, and appends its normal form.
+// Normalises the stretch of valid text that starts at `begin` and reaches to the next character
+// that nothing before it combines with, or to an invalid byte; returns its end, and appends its
+// normal form.
 std::size_t normalize_stretch(std::string_view text, std::size_t begin,
                               std::vector<utf8proc_int32_t>& codes, std::string& out) {
   codes.clear();
   std::size_t at = begin;
   while (at < text.size()) {
     const DecodedUtf8 c = decode_utf8(text.substr(at, 4));
-    if (!c.valid || (at > begin && c.code_point < kFirstComplex)) break;
+    if (!c.valid) break;
+    if (at > begin && (c.code_point < kFirstComplex || is_since_unicode_9(c.code_point))) break;
     decompose(c.code_point, codes);
     at += c.length;
   }

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
+
 namespace tern::text {
 
 class StringTable {
@@ -31,6 +33,7 @@ class StringTable {
   [[nodiscard]] bool empty() const { return ends_.empty(); }
   // The view ends with the table, or with the next add().
   [[nodiscard]] std::string_view operator[](std::size_t i) const {
+    TERN_ASSERT(i < ends_.size());
     const std::size_t begin = i == 0 ? 0 : ends_[i - 1];
     return std::string_view(bytes_).substr(begin, ends_[i] - begin);
   }

@@ -60,10 +60,11 @@ inline constexpr std::array<CharClass, 128> kAsciiClasses = ascii_classes();
   return detail::wide_char_at(text, position);
 }
 
-// text in normalisation form C as of Unicode 15: compositions that Unicode 16 added are not made
-// (Hugging Face does not make them either). Bytes that are not valid UTF-8 stay as they are, and
-// the stretches between them are normalised each for itself. The result is `text` itself where
-// nothing can change, else `storage`. Linear, but for sorting the marks of one character.
+// text in normalisation form C as Hugging Face makes it: by the tables of Unicode 9, so that
+// characters that came later neither compose nor change places. Bytes that are not valid UTF-8 stay
+// as they are, and the stretches between them are normalised each for itself. The result is `text`
+// itself where nothing can change, else `storage`. Linear, but for sorting the marks of one
+// character.
 [[nodiscard]] std::string_view to_nfc(std::string_view text, std::string& storage);
 
 }  // namespace tern::text
