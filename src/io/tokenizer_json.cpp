@@ -105,6 +105,7 @@ Result<void> TokenizerJsonReader::read_model() {
     }
   }
   if (document_.vocabulary.empty()) return bad("model.vocab is missing or empty");
+  if (!model["merges"].is_list()) return bad("model.merges is missing or not a list");
   TERN_ASSIGN(data_.whole_words, flag(model, "ignore_merges", false, "model"));
   return {};
 }
