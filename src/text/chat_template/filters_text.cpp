@@ -114,7 +114,6 @@ Value trim_filter(Runtime& runtime, const Value& subject, const Bound& arguments
 }
 
 Value truncate(Runtime& runtime, const Value& subject, const Bound& arguments) {
-  const StringData& text = text_argument(subject, "truncate");
   const auto number = [&](std::size_t i, std::int64_t otherwise) {
     return arguments.given(i) == nullptr ? otherwise : to_index(*arguments[i]);
   };
@@ -126,8 +125,9 @@ Value truncate(Runtime& runtime, const Value& subject, const Bound& arguments) {
   if (length < end_length)
     raise(FaultKind::kValue, "expected length >= {}, got {}", end_length, length);
   if (leeway < 0) raise(FaultKind::kValue, "expected leeway >= 0, got {}", leeway);
-  const auto size = static_cast<std::int64_t>(text.length);
+  const std::int64_t size = length_of(subject);
   if (size <= length || size - length <= leeway) return subject;
+  const StringData& text = text_argument(subject, "truncate");
   runtime.budget.search(text.text.size());
   std::size_t cut = byte_position(text.text, static_cast<std::size_t>(length - end_length));
   if (!arguments.flag(1, false)) {

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "text/chat_template/characters.h"
-#include "text/chat_template/compare.h"
 #include "text/chat_template/format.h"
 #include "text/chat_template/format_spec.h"
 #include "text/chat_template/print.h"
@@ -88,7 +87,8 @@ class BraceFormatter {
  private:
   void replace(std::string_view field) {
     const std::size_t colon = std::min(field.find(':'), field.size());
-    const Spec spec = parse_spec(colon < field.size() ? field.substr(colon + 1) : "");
+    const std::string_view form = colon < field.size() ? field.substr(colon + 1) : "";
+    const Spec spec = parse_spec(form);
     std::string_view name = field.substr(0, colon);
     char conversion = 0;
     if (name.size() >= 2 && name[name.size() - 2] == '!') {
@@ -99,9 +99,12 @@ class BraceFormatter {
       raise(FaultKind::kValue, "nested replacement fields are not supported");
     }
     Value value = lookup(name);
-    require_defined(value);
     if (conversion == 'r') value = repr_text(value, &runtime_.budget);
     if (conversion == 's') value = to_text(value, &runtime_.budget);
+    if (!form.empty() && !value.is_string() && !is_number(value)) {
+      raise(FaultKind::kType, "unsupported format string passed to {}.__format__",
+            type_name(value));
+    }
     append(value, spec);
   }
 

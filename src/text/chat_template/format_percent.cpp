@@ -30,7 +30,7 @@ class PercentFormatter {
     }
     out_.append(format_, begin, text.size());
     const bool unused = values_.is(Kind::kTuple) ? next_ < values_.items().size()
-                                                 : next_ == 0 && !values_.is_dict() && !named_;
+                                                 : next_ == 0 && !named_ && !has_keys();
     if (unused) {
       raise(FaultKind::kType, "not all arguments converted during string formatting");
     }
@@ -38,6 +38,12 @@ class PercentFormatter {
   }
 
  private:
+  // What could be asked for %(name)s need not be used at all.
+  [[nodiscard]] bool has_keys() const {
+    return values_.is_dict() || values_.is(Kind::kList) || values_.is(Kind::kRange) ||
+           values_.is(Kind::kNamespace) || values_.is_undefined();
+  }
+
   const Value& take() {
     if (values_.is(Kind::kTuple)) {
       if (next_ < values_.items().size()) return values_.items()[next_++];

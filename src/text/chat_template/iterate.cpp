@@ -34,7 +34,9 @@ bool Iteration::next(Value& item) {
       if (position_ >= text.size()) return false;
       const std::size_t begin = position_;
       position_ += code_point_at(text, begin).length;
-      item = slice_text(subject_.string(), begin, position_, budget_);
+      TextBuilder character(budget_);
+      character.append(subject_.string(), begin, position_);
+      item = character.finish();  // a safe text gives ordinary characters
       return true;
     }
     case Kind::kRange: {

@@ -92,10 +92,13 @@ Value slice_items(Runtime& runtime, const Value& subject, const Span& span) {
 Value slice(Runtime& runtime, const Value& subject, const Value& start, const Value& stop,
             const Value& step) {
   require_defined(subject);
-  const auto usable = [](const Value& part) { return is_absent(part) || part.is_integer(); };
-  const bool sliceable = subject.is_string() || subject.is_sequence() || subject.is(Kind::kRange);
-  if (!sliceable || !usable(start) || !usable(stop) || !usable(step)) {
-    return Value::undefined(fmt::format("{} object has no such slice", type_name(subject)));
+  if (subject.is_dict()) raise(FaultKind::kType, "unhashable type: 'slice'");
+  if (!subject.is_string() && !subject.is_sequence() && !subject.is(Kind::kRange)) {
+    raise(FaultKind::kType, "'{}' object is not subscriptable", type_name(subject));
+  }
+  for (const Value* part : {&start, &stop, &step}) {
+    if (is_absent(*part) || part->is_integer()) continue;
+    raise(FaultKind::kType, "slice indices must be integers or None, not {}", type_name(*part));
   }
   if (subject.is(Kind::kRange)) {
     const Value items = Value::list(to_vector(subject, &runtime.budget), &runtime.budget);
