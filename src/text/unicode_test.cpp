@@ -59,7 +59,8 @@ TEST(CharAt, TakesEachInvalidByteForACharacterOfItsOwn) {
   const std::string_view text = "\xE4\xB8\xADx\xE4\xB8\xED\xA0\x80";
   EXPECT_EQ(char_at(text, 0).code, 0x4E2DU);
   EXPECT_EQ(char_at(text, 0).length, 3);
-  for (const std::size_t at : {4, 5, 6, 7, 8}) {  // a cut character, and a surrogate
+  for (const std::size_t at :
+       std::initializer_list<std::size_t>{4, 5, 6, 7, 8}) {  // a cut character, and a surrogate
     EXPECT_EQ(char_at(text, at).length, 1) << at;
     EXPECT_EQ(char_at(text, at).kind, CharClass::kOther) << at;
   }

@@ -1,5 +1,6 @@
 // Properties over a tiny model: whatever is removed, retyped or set to an extreme, it loads and
-// gives finite logits, or it is refused in one sentence. A fixed tenth of the sweep runs here, all of it with
+// gives finite logits, or it is refused in one sentence. A fixed tenth of the sweep runs here, all
+// of it with
 // --gtest_also_run_disabled_tests (tools/soak.sh).
 #include <cmath>
 #include <limits>

@@ -96,8 +96,8 @@ double seconds_to_encode(const Tokenizer& tokenizer, const std::string& text) {
   return seconds;
 }
 
-// A megabyte takes at most two seconds, whatever it consists of; sanitizers get five.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+// A megabyte takes at most two seconds, whatever it consists of; sanitizers and builds with assertions get five.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
 constexpr double kSecondsPerMegabyte = 5;
 #elif defined(__has_feature)
 constexpr double kSecondsPerMegabyte =
