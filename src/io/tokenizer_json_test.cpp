@@ -255,7 +255,7 @@ TEST(TokenizerJson, SurvivesEveryCutAndEveryChangedByte) {
   json tokenizer = valid();
   // Short enough to try them all.
   tokenizer["model"]["vocab"] = {{"h", 0}, {"i", 1}, {"hi", 2}};
-  tokenizer["added_tokens"] = {added(3, "<s>", true)};
+  tokenizer["added_tokens"] = json::array({added(3, "<s>", true)});
   const std::string text = tokenizer.dump();
   ASSERT_TRUE(parse(text).ok()) << refusal(text);
   for (std::size_t n = 0; n < text.size(); ++n) {
