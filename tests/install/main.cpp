@@ -1,4 +1,5 @@
-// A stranger's program: opens a model through the installed library, answers with it, and meets a file that is no model.
+// A stranger's program: opens a model through the installed library, answers with it, and meets a
+// file that is no model.
 //
 // usage: tern_user MODEL.gguf        exit code 0 when everything came as expected
 #include <tern/engine.h>
