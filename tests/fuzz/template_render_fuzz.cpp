@@ -1,9 +1,9 @@
 // Any bytes as a chat template, with the variables behind the first NUL: never a crash, a hang or a
 // leak.
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
+#include "tests/fuzz/fuzz.h"
 #include "text/chat_template/characters.h"
 #include "text/chat_template/chat_template.h"
 #include "text/chat_template/evaluator.h"
@@ -28,12 +28,14 @@ void render(std::string_view source, const Value& variables) {
     TextBuilder out(&budget, kMaxOutputBytes);
     Evaluator evaluator(tree, budget, tern::text::Clock{2026, 1, 2, 3, 4, 5});
     evaluator.render(variables.dict().dict, out);
-    if (find_invalid_utf8(out.text())) std::abort();
-    if (out.runs().empty() ? out.size() != 0 : out.runs().back().end != out.size()) std::abort();
-  } catch (const TemplateFault&) {
-    // a sentence is what a broken template should give
+    fuzz_require(!find_invalid_utf8(out.text()), "the rendered text is valid");
+    fuzz_require(out.size() == (out.runs().empty() ? 0 : out.runs().back().end),
+                 "every byte has an origin");
+  } catch (const TemplateFault& fault) {
+    fuzz_require(fault.kind() == FaultKind::kRaised || !fault.message().empty(),
+                 "a fault has words");
   }
-  if (budget.live() != 0) std::abort();  // something outlived its rendering
+  fuzz_require(budget.live() == 0, "nothing outlives its rendering");
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ class Budget {
 
   void step() { work(kWorkPerStep); }
   // Bytes that are copied or compared by one operation which is no evaluation of its own.
-  void bytes(std::size_t count) { work(count + kWorkPerPiece); }
+  void bytes(std::size_t count) { work(count * kWorkPerByte + kWorkPerPiece); }
   // Bytes that are searched or scanned one by one, and code points that are looked at.
   void search(std::size_t count) { work(count * kWorkPerSearchedByte + kWorkPerPiece); }
   void characters(std::size_t count) { work(count * kWorkPerCharacter + kWorkPerPiece); }

@@ -137,6 +137,7 @@ Value sum(Runtime& runtime, const Value& subject, const Bound& arguments) {
   if (total.is_string())
     raise(FaultKind::kType, "sum() can't sum strings [use ''.join(seq) instead]");
   for (const Value& item : to_vector(subject, &runtime.budget)) {
+    runtime.budget.step();
     total = arithmetic(ArithmeticOp::kAdd, total, path.get(item), &runtime.budget);
   }
   return total;

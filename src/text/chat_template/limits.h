@@ -24,11 +24,12 @@ inline constexpr int kMaxValueDepth = 256;
 inline constexpr int kMaxEvaluationDepth = 1024;
 inline constexpr std::int64_t kMaxRange = 100'000;
 // Work inside of an evaluation (copying text, comparing lists) in parts of a step, by measured
-// time: a byte copied is one part, and every single operation costs something on top.
+// time: a byte that is copied, searched or taken as a character, an item, a single operation.
 inline constexpr std::uint64_t kWorkPerStep = 256;
+inline constexpr std::uint64_t kWorkPerByte = 2;
 inline constexpr std::uint64_t kWorkPerSearchedByte = 6;
-inline constexpr std::uint64_t kWorkPerCharacter = 16;
-inline constexpr std::uint64_t kWorkPerItem = 16;
-inline constexpr std::uint64_t kWorkPerPiece = 24;
+inline constexpr std::uint64_t kWorkPerCharacter = 32;
+inline constexpr std::uint64_t kWorkPerItem = 32;
+inline constexpr std::uint64_t kWorkPerPiece = 32;
 
 }  // namespace tern::text::jinja

@@ -23,7 +23,7 @@ struct Arguments {
 // The state of one rendering that functions may need.
 struct Runtime {
   Budget& budget;
-  const Clock& now;
+  Clock now;
   // Namespaces live as long as the rendering: they may refer to each other in circles.
   std::vector<std::unique_ptr<NamespaceData>> namespaces;
   int callbacks = 0;  // filters that were called by filters and have not returned
