@@ -9,8 +9,7 @@ Value result_of(const Program& p, const Rope& op) {
   require(op.head_dim > 0 && x.width % op.head_dim == 0, Rope::kName,
           "x is not a whole number of heads");
   require(op.table < p.rope_tables.size(), Rope::kName, "there is no such table");
-  const auto rotated =
-      2 * static_cast<std::int64_t>(p.rope_tables[op.table].frequency.size());
+  const auto rotated = 2 * static_cast<std::int64_t>(p.rope_tables[op.table].frequency.size());
   require(rotated <= op.head_dim, Rope::kName, "the table rotates more than a head");
   return float_rows(x.width, x.axis);
 }
