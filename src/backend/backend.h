@@ -46,7 +46,8 @@ struct PoolSizes {
   int slots = 0;
 };
 
-// A plan bound to a device, its weights and its states. Captured once, replayed for ever.
+// A plan bound to a device, its weights and its states. Captured once, replayed for ever. Goes
+// before its device; what is in flight of it ends first.
 class Executable {
  public:
   virtual ~Executable() = default;

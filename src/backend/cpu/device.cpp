@@ -66,7 +66,29 @@ Result<std::unique_ptr<backend::Executable>> CpuDevice::load(
     return fail(ErrorCode::kInternal, "[cpu] the plan was made for another processor");
   if (cpu_states->decls() != cpu_plan->program.states)
     return fail(ErrorCode::kInternal, "[cpu] the states are not those of the program");
-  return CpuExecutable::make(std::move(cpu_plan), std::move(cpu_weights), std::move(cpu_states));
+  Result<std::unique_ptr<backend::Executable>> made =
+      CpuExecutable::make(std::move(cpu_plan), std::move(cpu_weights), std::move(cpu_states));
+  if (made.ok())
+    static_cast<CpuExecutable&>(**made).on_retire([this](CpuExecutable& e) { retire(e); });
+  return made;
+}
+
+void CpuDevice::retire(CpuExecutable& executable) {
+  if (pool_.is_forked_copy()) return;
+  std::unique_lock lock(queue_->mutex);
+  std::vector<Job>& jobs = queue_->jobs;
+  std::erase_if(jobs, [&executable](const Job& job) {
+    return job.executable == &executable && job.state != JobState::kRunning;
+  });
+  const auto is_running = [&] {
+    return std::any_of(jobs.begin(), jobs.end(), [&executable](const Job& job) {
+      return job.executable == &executable && job.state == JobState::kRunning;
+    });
+  };
+  for (Job& job : jobs)
+    if (job.executable == &executable) job.cancel.request();
+  queue_->changed.wait(lock, [&] { return !is_running(); });
+  std::erase_if(jobs, [&executable](const Job& job) { return job.executable == &executable; });
 }
 
 // Every index of the block is checked against what it indexes before a kernel sees it.

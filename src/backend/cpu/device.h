@@ -54,6 +54,8 @@ class CpuDevice : public backend::Device {
 
   void drive();
   void run_front(std::unique_lock<std::mutex>& lock);
+  // Ends what is in flight of an executable that goes.
+  void retire(CpuExecutable& executable);
   [[nodiscard]] Job* find(std::uint64_t ticket);
   Result<void> take_result(std::uint64_t ticket);
   [[nodiscard]] Result<void> check_batch(const CpuExecutable& executable,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,6 +38,14 @@ class CpuExecutable : public backend::Executable {
       std::shared_ptr<const CpuPlan> plan, std::shared_ptr<const CpuWeights> weights,
       std::shared_ptr<CpuStates> states);
 
+  ~CpuExecutable() override {
+    if (retire_) retire_(*this);
+  }
+  CpuExecutable(const CpuExecutable&) = delete;
+  CpuExecutable& operator=(const CpuExecutable&) = delete;
+  // Called when the executable goes: the device ends what is still in flight.
+  void on_retire(std::function<void(CpuExecutable&)> retire) { retire_ = std::move(retire); }
+
   [[nodiscard]] const backend::Plan& plan() const override { return *plan_; }
   [[nodiscard]] const CpuStates& states() const { return *states_; }
 
@@ -71,6 +80,7 @@ class CpuExecutable : public backend::Executable {
   program::BatchBlock batch_;
   std::vector<const std::uint32_t*> row_pages_;
   std::atomic<std::uint32_t> kv_flags_{0};
+  std::function<void(CpuExecutable&)> retire_;
 };
 
 }  // namespace tern::cpu
