@@ -20,7 +20,8 @@ inline constexpr std::size_t kMaxStringBytes = std::size_t{64} << 20;
 inline constexpr std::size_t kMaxLiveBytes = std::size_t{128} << 20;
 // Lists in lists: printing, comparing and freeing them recurses this deep at most.
 inline constexpr int kMaxValueDepth = 256;
-// Nested expressions and statements across all calls; each takes some hundred bytes of stack.
+// Nested expressions and statements across all calls: at most 700 KiB of stack in an optimised
+// build.
 inline constexpr int kMaxEvaluationDepth = 1024;
 inline constexpr std::int64_t kMaxRange = 100'000;
 // Work inside of an evaluation (copying text, comparing lists) in parts of a step, by measured

@@ -7,6 +7,13 @@
 
 namespace tern::text::jinja {
 
+namespace {
+
+// What making one text object costs, in items.
+constexpr std::size_t kItemsPerText = 4;
+
+}  // namespace
+
 TextBuilder::~TextBuilder() {
   if (budget_ != nullptr) budget_->release(held_);
 }
@@ -46,6 +53,7 @@ void TextBuilder::append(const StringData& text, std::size_t begin, std::size_t 
 }
 
 Value TextBuilder::finish(bool markup) {
+  if (budget_ != nullptr) budget_->items(kItemsPerText);
   const Origin origin = runs_.empty() ? Origin::kTemplate : runs_.front().origin;
   std::vector<Run> runs;
   if (runs_.size() > 1) runs = std::move(runs_);
