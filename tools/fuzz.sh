@@ -19,9 +19,11 @@ program=$(find "$build" -type f -name "fuzz_$target" -perm -u+x | head -n 1)
 corpus=$root/build/fuzz/$target
 faults=$root/build/fuzz/$target-faults
 mkdir -p "$corpus" "$faults"
-seeds=$root/tests/fuzz/corpus/$target
-[ -d "$seeds" ] || seeds=
+cmake --build "$build" --target fuzz_corpus
+set -- "$corpus"
+for seeds in "$build/fuzz_corpus/$target" "$root/tests/fuzz/corpus/$target"; do
+  if [ -d "$seeds" ]; then set -- "$@" "$seeds"; fi
+done
 
-# shellcheck disable=SC2086 # seeds is one folder or nothing
-exec "$program" "$corpus" $seeds -artifact_prefix="$faults/" -max_total_time=$((hours * 3600)) -timeout=5 -rss_limit_mb=512 \
+exec "$program" "$@" -artifact_prefix="$faults/" -max_total_time=$((hours * 3600)) -timeout=5 -rss_limit_mb=512 \
   -print_final_stats=1 -jobs="$(nproc)" -workers="$(nproc)"

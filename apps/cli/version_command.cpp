@@ -2,9 +2,9 @@
 #include "cli/build_info.h"
 #include "cli/cli_error.h"
 #include "cli/commands.h"
-#include "cli/limit_table.h"
 #include "cli/utf8_text.h"
 #include "tern/engine.h"
+#include "tern/limits.h"
 
 namespace tern::cli {
 
@@ -14,8 +14,8 @@ int version_command(Context& context) {
   }
   if (context.arguments.on(Flag::kLimits)) {
     std::string table;
-    for (const LimitRow& row : limit_table()) {
-      table += fmt::format("{:<32} {}\n", row.what, grouped(row.limit));
+    for (const Limit& row : limit_table()) {
+      table += fmt::format("{:<32} {}\n", row.what, grouped(row.most));
     }
     context.output.write(table);
     return kExitOk;

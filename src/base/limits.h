@@ -1,10 +1,8 @@
 // The limits of Tern: one table. A limit is a refusal that names the number, never a truncation.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <limits>
-#include <string_view>
 
 namespace tern::limits {
 
@@ -50,39 +48,5 @@ inline constexpr int kTemplateParserDepth = 128;
 inline constexpr int kTemplateCallDepth = 64;
 inline constexpr std::uint64_t kTemplateSteps = 10'000'000;
 inline constexpr std::uint64_t kTemplateOutputBytes = 16 * kMiB;
-
-// For `tern version --limits`.
-struct Row {
-  std::string_view what;
-  std::uint64_t limit;
-};
-inline constexpr std::array kTable = {
-    Row{"GGUF key, bytes", kGgufKeyBytes},
-    Row{"GGUF pairs", kGgufPairs},
-    Row{"GGUF tensors", kGgufTensors},
-    Row{"GGUF array nesting", kGgufArrayNesting},
-    Row{"GGUF tensor name, bytes", kGgufTensorNameBytes},
-    Row{"GGUF dimensions", kGgufDimensions},
-    Row{"GGUF alignment, bytes", kGgufAlignment},
-    Row{"tensor elements", kTensorElements},
-    Row{"layers", kLayers},
-    Row{"heads", kHeads},
-    Row{"experts", kExperts},
-    Row{"width of anything", kWidth},
-    Row{"shards", kShards},
-    Row{"vocabulary, tokens", kVocabulary},
-    Row{"token text, bytes", kTokenBytes},
-    Row{"safetensors header, bytes", kSafetensorsHeaderBytes},
-    Row{"safetensors tensors", kSafetensorsTensors},
-    Row{"safetensors dimensions", kSafetensorsDimensions},
-    Row{"safetensors header depth", kSafetensorsJsonDepth},
-    Row{"JSON depth", kJsonDepth},
-    Row{"JSON string in a file, bytes", kJsonStringBytes},
-    Row{"template source, bytes", kTemplateSourceBytes},
-    Row{"template parser depth", kTemplateParserDepth},
-    Row{"template call depth", kTemplateCallDepth},
-    Row{"template steps", kTemplateSteps},
-    Row{"template output, bytes", kTemplateOutputBytes},
-};
 
 }  // namespace tern::limits

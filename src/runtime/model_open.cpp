@@ -112,6 +112,7 @@ Result<Model> open_model(const std::shared_ptr<Engine::Impl>& engine, const std:
   Result<Tokenizer> tokenizer = open_tokenizer(path, *opened);
   TERN_TRY(tokenizer);
   m->tokenizer = std::move(*tokenizer);
+  if (cancel.requested()) return fail(ErrorCode::kCancelled, "loading was cancelled");
   const Result<SamplingOptions> sampling = default_sampling(*opened);
   if (!sampling.ok()) return runtime::with_path(path, sampling.error());
   m->sampling = *sampling;

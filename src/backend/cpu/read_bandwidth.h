@@ -5,8 +5,9 @@
 
 namespace tern::cpu {
 
-// GB/s (1e9 bytes per second), the median of several passes over buffers larger than the caches; 0
-// when there is no memory for them. Takes about half a second.
+// GB/s (1e9 bytes per second): the fastest of several ways of reading a buffer larger than the
+// caches, each the median of its passes; 0 when there is no memory for it. Takes about half a
+// second.
 [[nodiscard]] double measure_read_gbps(ThreadPool& pool);
 
 }  // namespace tern::cpu

@@ -23,6 +23,8 @@ struct Work {
   const program::WeightDecl& decl;
   PackedTiling tiling;
   ThreadPool& pool;
+  const CancelToken&
+      cancel;  // looked at once per range of rows: what was asked to stop leaves the rest as it is
   std::byte* memory = nullptr;
   bool uses_code3 = false;
 };
@@ -40,16 +42,10 @@ void for_rows(const Work& w, std::int64_t chunk, F&& f) {
   std::int64_t first = 0;
   for (const program::WeightPart& part : w.decl.parts) {
     w.pool.parallel_for(part.rows, chunk, [&](std::int64_t begin, std::int64_t end, int) {
-      f(part, first, begin, end - begin);
+      if (!w.cancel.requested()) f(part, first, begin, end - begin);
     });
     first += part.rows;
   }
-}
-
-Result<void> check_scan(const program::WeightPart& part, const PackedScan& scan) {
-  if (scan.bad_block < 0) return {};
-  return fail(ErrorCode::kInvalidFile, "tensor '{}' block {} has scale {}", part.name,
-              scan.bad_block, scan.bad_is_nan ? "nan" : "inf");
 }
 
 constexpr std::int64_t kRepackRows = 128;  // a multiple of the block of 32 rows
@@ -73,19 +69,23 @@ Result<Resident> lay_out_packed(const Work& w) {
   ResidentPacked r{packed_layout(w.decl.format, w.decl.rows, w.decl.inputs, w.uses_code3, w.tiling),
                    {}};
   r.view = r.layout.view(w.memory);
-  std::int64_t first = 0;
-  for (const program::WeightPart& part : w.decl.parts) {
-    std::mutex mutex;
-    PackedScan scan;
-    w.pool.parallel_for(part.rows, kRepackRows, [&](std::int64_t begin, std::int64_t end, int) {
-      const PackedScan found =
-          repack(r.layout, source_of(w.decl, part), begin, end - begin, w.memory, first + begin);
-      const std::scoped_lock lock(mutex);
-      scan = scan.merged(found);
-    });
-    TERN_TRY(check_scan(part, scan));
-    first += part.rows;
-  }
+  // The first fault of the first damaged part, whichever thread saw it first.
+  std::mutex mutex;
+  const program::WeightPart* damaged = nullptr;
+  PackedScan scan;
+  for_rows(w, kRepackRows,
+           [&](const program::WeightPart& part, std::int64_t first, std::int64_t begin,
+               std::int64_t count) {
+             const PackedScan found =
+                 repack(r.layout, source_of(w.decl, part), begin, count, w.memory, first + begin);
+             if (found.bad_block < 0) return;
+             const std::scoped_lock lock(mutex);
+             if (damaged == nullptr) damaged = &part;
+             if (damaged == &part) scan = scan.merged(found);
+           });
+  if (damaged != nullptr)
+    return fail(ErrorCode::kInvalidFile, "tensor '{}' block {} has scale {}", damaged->name,
+                scan.bad_block, scan.bad_is_nan ? "nan" : "inf");
   return Resident(r);
 }
 
@@ -173,9 +173,11 @@ Result<std::shared_ptr<const CpuWeights>> CpuWeights::make(const program::Weight
   std::uint64_t file_bytes = 0;
   std::vector<std::uint64_t> offsets;
   std::vector<bool> code3;
+  const auto cancelled = [] { return fail(ErrorCode::kCancelled, "loading was cancelled"); };
   for (const program::WeightDecl& d : set.weights) {
+    if (cancel.requested()) return cancelled();
     offsets.push_back(total);
-    code3.push_back(find_code3({d, tiling, pool}));
+    code3.push_back(find_code3({d, tiling, pool, cancel}));
     release(d);
     total += estimate_layout(d, tiling, code3.back()).bytes;
     file_bytes += d.file_bytes();
@@ -187,10 +189,10 @@ Result<std::shared_ptr<const CpuWeights>> CpuWeights::make(const program::Weight
   weights->memory_ = std::move(*memory);
   ProgressMeter meter(progress, "repacking weights", "bytes", file_bytes);
   for (std::size_t i = 0; i < set.weights.size(); ++i) {
-    if (cancel.requested()) return fail(ErrorCode::kCancelled, "loading was cancelled");
     const program::WeightDecl& d = set.weights[i];
     Result<Resident> resident =
-        lay_out({d, tiling, pool, weights->memory_.data() + offsets[i], code3[i]});
+        lay_out({d, tiling, pool, cancel, weights->memory_.data() + offsets[i], code3[i]});
+    if (cancel.requested()) return cancelled();
     TERN_TRY(resident);
     weights->weights_.push_back(*resident);
     release(d);

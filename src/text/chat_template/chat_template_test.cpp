@@ -6,6 +6,7 @@
 
 #include <thread>
 
+#include "base/own_stack.h"
 #include "text/chat_template/test_support.h"
 
 namespace tern::text {
@@ -31,6 +32,23 @@ TEST(ChatTemplate, RendersAndAsksForAnAnswer) {
   EXPECT_EQ(parsed(kPlain).render(request)->text(), "<user>hi</><assistant>");
   request.add_generation_prompt = false;
   EXPECT_EQ(parsed(kPlain).render(request)->text(), "<user>hi</>");
+}
+
+TEST(ChatTemplate, TheDeepestProgramsFitASmallStackOfTheCaller) {
+  const std::string open(100, '[');
+  const std::string close(100, ']');
+  const std::string wide =
+      "{% macro x() %}{{ " + open + "x()" + close + " }}{% endmacro %}{{ x() }}";
+  std::string nested = "{{ " + std::string(126, '(') + "1" + std::string(126, ')') + " }}";
+  Result<RenderedPrompt> refused = RenderedPrompt{};
+  Result<RenderedPrompt> accepted = RenderedPrompt{};
+  run_on_own_stack(std::size_t{256} << 10, [&] {
+    refused = parsed(wide).render(request_of("[]"));
+    accepted = parsed(nested).render(request_of("[]"));
+  });
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), ErrorCode::kTemplate);
+  EXPECT_EQ(accepted->text(), "1");
 }
 
 TEST(ChatTemplate, NullFieldsAreDroppedUnlessRaw) {

@@ -1,0 +1,46 @@
+// The table of limits for people.
+#include "base/limits.h"
+
+#include <array>
+
+#include "tern/limits.h"
+
+namespace tern {
+namespace limits {
+namespace {
+
+constexpr std::array kTable = {
+    Limit{"GGUF key, bytes", kGgufKeyBytes},
+    Limit{"GGUF pairs", kGgufPairs},
+    Limit{"GGUF tensors", kGgufTensors},
+    Limit{"GGUF array nesting", kGgufArrayNesting},
+    Limit{"GGUF tensor name, bytes", kGgufTensorNameBytes},
+    Limit{"GGUF dimensions", kGgufDimensions},
+    Limit{"GGUF alignment, bytes", kGgufAlignment},
+    Limit{"tensor elements", kTensorElements},
+    Limit{"layers", kLayers},
+    Limit{"heads", kHeads},
+    Limit{"experts", kExperts},
+    Limit{"width of anything", kWidth},
+    Limit{"shards", kShards},
+    Limit{"vocabulary, tokens", kVocabulary},
+    Limit{"token text, bytes", kTokenBytes},
+    Limit{"safetensors header, bytes", kSafetensorsHeaderBytes},
+    Limit{"safetensors tensors", kSafetensorsTensors},
+    Limit{"safetensors dimensions", kSafetensorsDimensions},
+    Limit{"safetensors header depth", kSafetensorsJsonDepth},
+    Limit{"JSON depth", kJsonDepth},
+    Limit{"JSON string in a file, bytes", kJsonStringBytes},
+    Limit{"template source, bytes", kTemplateSourceBytes},
+    Limit{"template parser depth", kTemplateParserDepth},
+    Limit{"template call depth", kTemplateCallDepth},
+    Limit{"template steps", kTemplateSteps},
+    Limit{"template output, bytes", kTemplateOutputBytes},
+};
+
+}  // namespace
+}  // namespace limits
+
+std::span<const Limit> limit_table() { return limits::kTable; }
+
+}  // namespace tern
