@@ -141,7 +141,7 @@ TEST_P(PackedProducts, EveryVariantGivesTheGoldenBits) {
   const auto bytes = get<std::uint8_t>(key("bytes"));
   const auto golden_y = get<float>(key("y"));
   for (const cpu::PackedVariant& v : cpu::packed_variants()) {
-    if (!cpu_features().contains(v.needed)) continue;
+    if (!cpu_features().contains(v.needs)) continue;
     Prepared p = prepare(GetParam(), v, bytes);
     const cpu::ActivationLayout activations =
         cpu::activation_layout(GetParam().inputs, v.tiling, cpu::needs(p.layout));
@@ -175,7 +175,7 @@ TEST_P(PackedProducts, FloatActivationsAreWithinTheirBound) {
   const std::int64_t inputs = GetParam().inputs;
   std::vector<float> w(static_cast<std::size_t>(inputs));
   for (const cpu::PackedVariant& v : cpu::packed_variants()) {
-    if (!cpu_features().contains(v.needed)) continue;
+    if (!cpu_features().contains(v.needs)) continue;
     Prepared p = prepare(GetParam(), v, bytes);
     std::vector<float> y(kRows * kOutputs, 7.0f);
     cpu::PackedMatmulArgs args{};

@@ -10,12 +10,6 @@ constexpr std::array<std::string_view, 9> kOps = {
     "packed_product", "block_product", "dense_product", "rms_norm",   "rope",
     "kv_store",       "attention",     "swiglu",        "elementwise"};
 
-CpuFeatures needs_of(const PackedVariant& v) { return v.needed; }
-template <class Variant>
-CpuFeatures needs_of(const Variant& v) {
-  return v.needs;
-}
-
 struct Request {
   CpuFeatures have;
   std::span<const backend::Pin> pins;
@@ -27,7 +21,7 @@ Result<void> choose_one(std::string_view op, std::span<const Variant> variants,
                         const Request& request, Chosen<Variant>& chosen) {
   std::vector<backend::Candidate> candidates;
   for (const Variant& v : variants)
-    candidates.push_back({v.name, to_string(needs_of(v).without(request.have))});
+    candidates.push_back({v.name, to_string(v.needs.without(request.have))});
   Result<backend::Choice> choice = backend::choose(op, candidates, request.pins, request.warnings);
   TERN_TRY(choice);
   chosen = {&variants[choice->index], choice->reason};
@@ -64,7 +58,7 @@ Result<KernelSet> choose_kernels(CpuFeatures have, const std::vector<std::string
   // there.
   std::vector<PackedVariant> packed;
   for (const PackedVariant& v : packed_variants())
-    if (v.tiling == packed_tiling(have) || v.needed == CpuFeatures{}) packed.push_back(v);
+    if (v.tiling == packed_tiling(have) || v.needs == CpuFeatures{}) packed.push_back(v);
   Chosen<PackedVariant> chosen;
   TERN_TRY(choose_one<PackedVariant>(kOps[0], packed, request, chosen));
   for (const PackedVariant& v : packed_variants())

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "backend/cpu/kernels/attention/attention.h"
@@ -31,6 +32,7 @@ class TestCache {
     auto* bytes = reinterpret_cast<std::byte*>(memory_.data()) +
                   (base - reinterpret_cast<std::uintptr_t>(memory_.data()));
     view_ = {bytes, bytes + k_bytes, stride, k, v, kv_heads, head_dim};
+    bytes_ = static_cast<std::size_t>(stride) * static_cast<std::size_t>(all);
     for (int i = 0; i < all; ++i) pages_.push_back(static_cast<std::uint32_t>(i));
     std::shuffle(pages_.begin(), pages_.end(), random_);
     pages_.resize(static_cast<std::size_t>(used));
@@ -64,6 +66,8 @@ class TestCache {
   }
 
   [[nodiscard]] const KvView& view() const { return view_; }
+  // All pages, from view().k_base on.
+  [[nodiscard]] std::span<const std::byte> memory() const { return {view_.k_base, bytes_}; }
   [[nodiscard]] const std::uint32_t* pages() const { return pages_.data(); }
   [[nodiscard]] int positions() const { return positions_; }
 
@@ -73,6 +77,7 @@ class TestCache {
   std::vector<float> memory_;
   std::vector<std::uint32_t> pages_;
   KvView view_;
+  std::size_t bytes_ = 0;
 };
 
 // Rows of one sequence at ascending positions, run in either form.

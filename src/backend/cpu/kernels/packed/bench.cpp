@@ -5,62 +5,31 @@
 // rotate buffers past it. Counters: <variant>_G = 1e9 multiply-adds (weights for one row) per
 // second, median of the rounds, one thread; <variant>_GBs = packed bytes read per second; read_GBs
 // = a plain read of the same buffers, share = GBs / read_GBs.
-#include <benchmark/benchmark.h>
-
 #include <algorithm>
-#include <chrono>
+#include <array>
+#include <cmath>
 #include <cstring>
-#include <ctime>
-#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "backend/cpu/kernels/bench_support.h"
 #include "backend/cpu/kernels/packed/packed.h"
 #include "base/half.h"
+#include "quant/codec.h"
 #include "quant/format.h"
+#include "reference/quantize_i12.h"
 
+namespace tern::cpu {
 namespace {
 
-using namespace tern;       // NOLINT
-using namespace tern::cpu;  // NOLINT
-
-// Time on the processor of this thread: other programs of the machine do not count.
-struct Clock {
-  using duration = std::chrono::nanoseconds;
-  using rep = duration::rep;
-  using period = duration::period;
-  using time_point = std::chrono::time_point<Clock>;
-  static time_point now() {
-    timespec t{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return time_point(std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec));
-  }
-};
+using bench::aligned;
+using bench::AlignedBytes;
+using bench::Clock;
+using bench::median;
+using bench::seconds_since;
 
 constexpr int kRounds = 101;
-constexpr std::size_t kPastCache = std::size_t{1}
-                                   << 30;  // bytes of rotated buffers: beyond any cache here
-
-struct AlignedFree {
-  void operator()(std::byte* p) const { std::free(p); }  // NOLINT
-};
-using AlignedBytes = std::unique_ptr<std::byte, AlignedFree>;
-
-AlignedBytes aligned(std::size_t bytes) {
-  const std::size_t huge = std::size_t{2} << 20;
-  return AlignedBytes(
-      static_cast<std::byte*>(std::aligned_alloc(huge, (bytes + huge - 1) / huge * huge)));
-}
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v[v.size() / 2];
-}
 
 struct Case {
   quant::Format format;
@@ -114,7 +83,8 @@ struct Contender {
       : variant(&v),
         layout(packed_layout(c.format, c.outputs, c.inputs, c.code3, v.tiling)),
         matrix_bytes(layout.bytes()),
-        copies(c.cached ? 1 : std::max<std::size_t>(2, kPastCache / layout.bytes())),
+        copies(c.cached ? 1
+                        : std::max<std::size_t>(2, bench::past_cache_bytes() / layout.bytes() + 1)),
         weights(aligned(matrix_bytes * copies)),
         activations(activation_layout(c.inputs, v.tiling, needs(layout))),
         records(aligned(static_cast<std::size_t>(activations.record_bytes * c.rows))),
@@ -128,7 +98,7 @@ struct Contender {
     v.quantize({x.data(), c.inputs, 0, c.rows, activations.view(records.get())});
   }
 
-  void run(const Case& c, const float* x, std::size_t copy, std::byte* scratch) {
+  PackedMatmulArgs arguments(const Case& c, const float* x, std::size_t copy, std::byte* scratch) {
     PackedMatmulArgs args{};
     args.weights = layout.view(weights.get() + copy % copies * matrix_bytes);
     args.records = activations.view(records.get());
@@ -139,52 +109,52 @@ struct Contender {
     args.y_stride = c.outputs;
     args.block_end = layout.row_blocks();
     args.scratch = scratch;
+    return args;
+  }
+  // A plain read of the part-th part of the copies, another one each time.
+  double read_gbps(std::size_t part) const {
+    const std::size_t all = copies * matrix_bytes / 64 * 64;
+    const std::size_t size = std::min(all, std::size_t{64} << 20);
+    const std::size_t begin = part * size % (all - size + 1) / 64 * 64;
+    return bench::read_once_gbps<2048>({weights.get() + begin, size});
+  }
+  void run(const Case& c, const float* x, std::size_t copy, std::byte* scratch) {
+    const PackedMatmulArgs args = arguments(c, x, copy, scratch);
     c.floats ? variant->matmul_f32(args) : variant->matmul(args);
   }
 };
 
-double read_gb_per_second(const std::byte* p, std::size_t bytes) {
-  const auto start = Clock::now();
-  std::uint64_t a = 0;
-  std::uint64_t b = 0;
-  std::uint64_t c = 0;
-  std::uint64_t d = 0;
-  for (std::size_t i = 0; i + 64 <= bytes; i += 64) {
-    __builtin_prefetch(p + i + 2048);  // as far ahead as the kernels do
-    std::uint64_t v[8];
-    std::memcpy(v, p + i, 64);
-    a ^= v[0] ^ v[4];
-    b ^= v[1] ^ v[5];
-    c ^= v[2] ^ v[6];
-    d ^= v[3] ^ v[7];
-  }
-  benchmark::DoNotOptimize(a ^ b ^ c ^ d);
-  return static_cast<double>(bytes) / seconds_since(start) / 1e9;
-}
-
-void check(benchmark::State& state, const Case& c, const std::vector<Contender>& contenders) {
-  const std::vector<float>& first = contenders.front().y;
-  for (const Contender& other : contenders) {
-    for (std::size_t i = 0; i < first.size(); ++i) {
-      const float tolerance = c.floats ? 1e-4f * (1.0f + std::abs(first[i])) : 0.0f;
-      if (!(std::abs(first[i] - other.y[i]) <= tolerance)) {
-        state.SkipWithError("variants disagree");
-        return;
+// The first and the last block of a contender against the reference on the same packed matrix and
+// records: equal bits for integers, 1e-4 of the value for floats, whose order of additions is free.
+bool is_right(const Case& c, Contender& contender, const float* x, std::byte* scratch) {
+  const std::int64_t blocks = contender.layout.row_blocks();
+  std::vector<float> expected(contender.y.size());
+  PackedMatmulArgs args = contender.arguments(c, x, 0, scratch);
+  args.y = expected.data();
+  const PackedVariant& reference = packed_variants().back();
+  for (const std::int64_t block : {std::int64_t{0}, blocks - 1}) {
+    args.block_begin = block;
+    args.block_end = block + 1;
+    c.floats ? reference.matmul_f32(args) : reference.matmul(args);
+    for (std::int64_t r = 0; r < c.rows; ++r) {
+      for (std::int64_t n = block * kPackedBlockRows;
+           n < std::min(c.outputs, (block + 1) * kPackedBlockRows); ++n) {
+        const auto at = static_cast<std::size_t>(r * c.outputs + n);
+        const float tolerance = c.floats ? 1e-4f * (1.0f + std::abs(expected[at])) : 0.0f;
+        if (!(std::abs(contender.y[at] - expected[at]) <= tolerance)) return false;
       }
     }
   }
+  return true;
 }
 
 void measure(benchmark::State& state, const Case& c) {
   const std::vector<std::byte> source = random_rows(c);
-  std::vector<float> x(static_cast<std::size_t>(c.rows * c.inputs));
-  std::mt19937 random(3);
-  std::normal_distribution<float> normal;
-  for (float& v : x) v = normal(random);
+  const std::vector<float> x = bench::normal_values(static_cast<std::size_t>(c.rows * c.inputs), 3);
   std::vector<Contender> contenders;
   for (const PackedVariant& v : packed_variants()) {
-    const bool slow = v.needed == CpuFeatures{} && packed_variants().size() > 1;
-    if (cpu_features().contains(v.needed) && !slow) contenders.emplace_back(v, c, source, x);
+    const bool slow = v.needs == CpuFeatures{} && packed_variants().size() > 1;
+    if (cpu_features().contains(v.needs) && !slow) contenders.emplace_back(v, c, source, x);
   }
   const AlignedBytes scratch = aligned(kPackedScratchBytes);
   const double products =
@@ -206,13 +176,16 @@ void measure(benchmark::State& state, const Case& c) {
       }
       copy += repeats;
       if (c.cached || c.rows != 1 || round % 8 != 0) continue;
-      const Contender& last = contenders.back();
-      const std::size_t size = std::min(last.copies * last.matrix_bytes, std::size_t{64} << 20);
-      read.push_back(read_gb_per_second(last.weights.get(), size));
+      read.push_back(contenders.back().read_gbps(read.size()));
     }
     state.SetIterationTime(seconds_since(start));
   }
-  check(state, c, contenders);
+  for (Contender& contender : contenders) {
+    if (is_right(c, contender, x.data(), scratch.get())) continue;
+    state.SkipWithError(
+        (std::string(contender.variant->name) + " differs from the reference").c_str());
+    return;
+  }
   for (const Contender& contender : contenders) {
     const double s = median(contender.seconds);
     const std::string name(contender.variant->name);
@@ -226,32 +199,70 @@ void measure(benchmark::State& state, const Case& c) {
   if (c.rows == 1 && !c.cached) state.counters["read_GBs"] = median(read);
 }
 
+// Scales and integers of every record as the formula gives them.
+bool records_are_right(const RecordsView& records, const std::vector<float>& x, std::int64_t rows) {
+  const auto inputs = static_cast<std::size_t>(records.inputs);
+  std::vector<std::int16_t> q(inputs);
+  std::vector<float> a((inputs + reference::kI12Group - 1) / reference::kI12Group);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    reference::quantize_i12({x.data() + r * records.inputs, inputs}, q, a);
+    const std::byte* record = records.data + r * records.record_bytes;
+    if (std::memcmp(record + records.q_offset, q.data(), q.size() * sizeof q[0]) != 0 ||
+        std::memcmp(record + records.scales_offset, a.data(), a.size() * sizeof a[0]) != 0)
+      return false;
+  }
+  return true;
+}
+
+// Microseconds per row, of records with one kind of table.
+double quantize_us(const PackedVariant& v, const std::vector<float>& x, std::int64_t inputs,
+                   std::int64_t rows, ActivationNeeds tables, bool& all_right) {
+  const ActivationLayout layout = activation_layout(inputs, v.tiling, tables);
+  const AlignedBytes records = aligned(static_cast<std::size_t>(layout.record_bytes * rows));
+  std::vector<double> seconds;
+  for (int round = 0; round < kRounds; ++round) {
+    const auto begin = Clock::now();
+    v.quantize({x.data(), inputs, 0, rows, layout.view(records.get())});
+    seconds.push_back(seconds_since(begin) / static_cast<double>(rows));
+  }
+  all_right = all_right && records_are_right(layout.view(records.get()), x, rows);
+  return median(seconds) * 1e6;
+}
+
 void measure_quantize(benchmark::State& state, std::int64_t inputs, std::int64_t rows) {
-  std::vector<float> x(static_cast<std::size_t>(rows * inputs), 0.5f);
-  std::mt19937 random(3);
-  std::normal_distribution<float> normal;
-  for (float& v : x) v = normal(random);
+  const std::vector<float> x = bench::normal_values(static_cast<std::size_t>(rows * inputs), 3);
+  bool all_right = true;
   for (auto _ : state) {
     const auto start = Clock::now();
     for (const PackedVariant& v : packed_variants()) {
-      if (!cpu_features().contains(v.needed)) continue;
+      if (!cpu_features().contains(v.needs)) continue;
       for (const bool ternary : {false, true}) {
-        const ActivationLayout layout = activation_layout(
-            inputs, v.tiling, {.subset_tables = !ternary, .ternary_tables = ternary});
         if (ternary && v.tiling == PackedTiling::kBytes) continue;
-        const AlignedBytes records = aligned(static_cast<std::size_t>(layout.record_bytes * rows));
-        std::vector<double> seconds;
-        for (int round = 0; round < kRounds; ++round) {
-          const auto begin = Clock::now();
-          v.quantize({x.data(), inputs, 0, rows, layout.view(records.get())});
-          seconds.push_back(seconds_since(begin) / static_cast<double>(rows));
-        }
-        state.counters[std::string(v.name) + (ternary ? "_ternary_us" : "_us")] =
-            median(seconds) * 1e6;
+        const double us = quantize_us(
+            v, x, inputs, rows, {.subset_tables = !ternary, .ternary_tables = ternary}, all_right);
+        const std::string name = std::string(v.name) + (ternary ? "_ternary" : "");
+        state.counters[name + "_us"] = us;
+        state.counters[name + "_GBs"] = static_cast<double>(inputs) * sizeof(float) / us / 1e3;
       }
     }
     state.SetIterationTime(seconds_since(start));
   }
+  if (!all_right) state.SkipWithError("a record differs from the formula");
+}
+
+// The first and the last row decode to what the codec of quant/ reads in the source.
+bool rows_are_right(const PackedLayout& layout, const std::byte* weights,
+                    const PackedSource& source) {
+  const auto inputs = static_cast<std::size_t>(layout.inputs);
+  std::vector<float> found(inputs);
+  std::vector<float> expected(inputs);
+  for (const std::int64_t r : {std::int64_t{0}, layout.rows - 1}) {
+    packed_variants().back().decode_row(layout.view(weights), r, found.data());
+    quant::decode_row(source.format, source.data + r * source.row_bytes, source.inputs,
+                      expected.data());
+    if (found != expected) return false;
+  }
+  return true;
 }
 
 void measure_repack(benchmark::State& state, const Case& c) {
@@ -268,6 +279,8 @@ void measure_repack(benchmark::State& state, const Case& c) {
       benchmark::DoNotOptimize(repack(layout, rows, 0, c.outputs, weights.get(), 0));
       state.counters[tiling == PackedTiling::kBytes ? "bytes_GBs" : "words_GBs"] =
           static_cast<double>(source.size()) / seconds_since(begin) / 1e9;
+      if (!rows_are_right(layout, weights.get(), rows))
+        state.SkipWithError("a repacked row differs from its source");
       const auto scan = Clock::now();
       benchmark::DoNotOptimize(scan_packed(rows, 0, c.outputs));
       state.counters["scan_GBs"] = static_cast<double>(source.size()) / seconds_since(scan) / 1e9;
@@ -308,7 +321,7 @@ const int kRegistered = [] {
   add("product", {Format::kT2G128, 4096, 4096, 1, true, false, true});
   for (const std::int64_t inputs : {2048, 17408}) {
     benchmark::RegisterBenchmark(
-        ("packed/quantize/" + std::to_string(inputs)).c_str(),
+        ("packed/quantize_cached/" + std::to_string(inputs)).c_str(),
         [inputs](benchmark::State& state) { measure_quantize(state, inputs, 8); })
         ->Iterations(1)
         ->UseManualTime();
@@ -324,3 +337,4 @@ const int kRegistered = [] {
 }();
 
 }  // namespace
+}  // namespace tern::cpu

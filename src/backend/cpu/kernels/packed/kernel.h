@@ -40,8 +40,8 @@ struct PackedView {
   PackedTiling tiling;
 };
 
-// Quantised activation rows, one record each (layout.h says what lies where). `data` is aligned
-// to 64.
+// Quantised activation rows, one record each, its parts at the offsets below (activation_layout of
+// packed.h places them). `data` is aligned to 64.
 struct RecordsView {
   std::byte* data;
   std::int64_t record_bytes;         // from one row to the next; a multiple of 64
@@ -50,8 +50,8 @@ struct RecordsView {
   std::int64_t sums_offset;          // int32 sum of q per 64 inputs
   std::int64_t q_offset;             // int16 q[inputs], zeros up to a multiple of 128
   std::int64_t subset_table_offset;  // -1: not there. Sums of subsets, for kBinary, kCodes, kBytes
-  std::int64_t
-      ternary_table_offset;  // -1: not there. Sums of three-valued triples, for kTernary in kWords
+  // -1: not there. Sums of three-valued triples, for kTernary in kWords
+  std::int64_t ternary_table_offset;
 };
 
 // x: rows of inputs floats, x_stride floats apart. Writes the records row_begin..row_end-1.

@@ -2,12 +2,14 @@
 // variants.
 //
 // How a caller works:
-//   const PackedVariant& v = select_packed_variant(features);            // once per engine
+// clang-format off
+//   const PackedVariant& v = select_packed_variant(features);                  // once per engine
 //   PackedLayout layout = packed_layout(format, rows, inputs, has_code3, v.tiling);
-//   repack(layout, source, source_row, count, destination, row);         // in parallel, any ranges
-//   of rows ActivationLayout a = activation_layout(inputs, v.tiling, needs(layout) | needs(other)
-//   ...); v.quantize({...});   v.matmul({...});                                // in parallel,
-//   ranges of rows / row blocks
+//   repack(layout, source, source_row, count, destination, row);               // in parallel, any ranges of rows
+//   ActivationLayout a = activation_layout(inputs, v.tiling, needs(layout) | needs(other));
+//   v.quantize({...});                                                         // in parallel, ranges of rows
+//   v.matmul({...});                                                           // in parallel, ranges of row blocks
+// clang-format on
 #pragma once
 
 #include <array>
@@ -23,7 +25,6 @@
 namespace tern::cpu {
 
 // ---- weights
-// ------------------------------------------------------------------------------------------------------
 
 // The resident form of one matrix (or of row-joined ones): a pure function of what is named in it.
 struct PackedLayout {
@@ -82,7 +83,6 @@ PackedScan repack(const PackedLayout& layout, const PackedSource& source, std::i
                   std::int64_t row_count, std::byte* destination, std::int64_t destination_row);
 
 // ---- activations
-// --------------------------------------------------------------------------------------------------
 
 // Which tables the records must hold; the union over all matrices that read the same activations.
 struct ActivationNeeds {
@@ -116,26 +116,25 @@ struct ActivationLayout {
                                                  ActivationNeeds needs);
 
 // ---- variants
-// -----------------------------------------------------------------------------------------------------
 
 // The kernels of one instruction set. All of them keep this contract:
 //
-// quantize   kernels.md 1.2, bit for bit, and the tables of the layout. Rows may be split over
-// threads. matmul     kernels.md 1.3 on the records: exact integers, then the canonical order of
-// additions, then the residual
-//            with one rounding. Every variant, every number of rows and every split into row blocks
-//            gives the same bits.
-// matmul_f32 the same product with float activations (class F: not the same bits for another
-// variant, but a row does not
-//            depend on the other rows, nor on the split).
-// decode_row the exact values of one row of the packed matrix.
+// clang-format off
+// quantize    kernels.md 1.2, bit for bit, and the tables of the layout. Rows may be split over threads.
+// matmul      kernels.md 1.3 on the records: exact integers, then the canonical order of additions, then the
+//             residual with one rounding. Every variant, every number of rows and every split into row blocks
+//             gives the same bits.
+// matmul_f32  The same product with float activations (class F: another variant may give other bits, but a
+//             row does not depend on the other rows, nor on the split).
+// decode_row  The exact values of one row of the packed matrix.
+// clang-format on
 //
 // A call writes y of its own rows and row blocks only, and its scratch; everything else is only
 // read and may be shared between threads. y may be `residual` exactly (same address and stride). No
 // rows, no blocks or no inputs: y of the range is the residual or 0.
 struct PackedVariant {
   std::string_view name;
-  CpuFeatures needed;
+  CpuFeatures needs;
   PackedTiling tiling;  // of the layouts it reads fast; reference reads both
   QuantizeFn quantize;
   PackedMatmulFn matmul;
@@ -147,8 +146,6 @@ struct PackedVariant {
 [[nodiscard]] std::span<const PackedVariant> packed_variants();
 // The first variant whose instructions are there.
 [[nodiscard]] const PackedVariant& select_packed_variant(CpuFeatures features);
-// The variant of that name, nullptr if there is none or if it needs more than `features`.
-[[nodiscard]] const PackedVariant* find_packed_variant(std::string_view name, CpuFeatures features);
 
 // How many row blocks to hand to a thread at a time: many for one row of activations would only add
 // overhead, and a call must be large enough to reuse its tables. Ranges may have any size; this one

@@ -14,16 +14,16 @@ namespace {
 constexpr std::array kVariants = {
 #if defined(__x86_64__)
     PackedVariant{.name = "lut512",
-                  .needed = {CpuFeature::kAvx2, CpuFeature::kFma, CpuFeature::kF16c,
-                             CpuFeature::kAvx512f, CpuFeature::kAvx512bw, CpuFeature::kAvx512dq,
-                             CpuFeature::kAvx512vl, CpuFeature::kAvx512vnni},
+                  .needs = {CpuFeature::kAvx2, CpuFeature::kFma, CpuFeature::kF16c,
+                            CpuFeature::kAvx512f, CpuFeature::kAvx512bw, CpuFeature::kAvx512dq,
+                            CpuFeature::kAvx512vl, CpuFeature::kAvx512vnni},
                   .tiling = PackedTiling::kWords,
                   .quantize = avx512_quantize,
                   .matmul = avx512_matmul,
                   .matmul_f32 = avx512_matmul_f32,
                   .decode_row = reference_decode_row},
     PackedVariant{.name = "lut",
-                  .needed = {CpuFeature::kAvx2, CpuFeature::kFma, CpuFeature::kF16c},
+                  .needs = {CpuFeature::kAvx2, CpuFeature::kFma, CpuFeature::kF16c},
                   .tiling = PackedTiling::kBytes,
                   .quantize = avx2_quantize,
                   .matmul = avx2_matmul,
@@ -31,7 +31,7 @@ constexpr std::array kVariants = {
                   .decode_row = reference_decode_row},
 #endif
     PackedVariant{.name = "reference",
-                  .needed = {},
+                  .needs = {},
                   .tiling = PackedTiling::kBytes,
                   .quantize = reference_quantize,
                   .matmul = reference_matmul,
@@ -45,16 +45,9 @@ std::span<const PackedVariant> packed_variants() { return kVariants; }
 
 const PackedVariant& select_packed_variant(CpuFeatures features) {
   for (const PackedVariant& variant : kVariants) {
-    if (features.contains(variant.needed)) return variant;
+    if (features.contains(variant.needs)) return variant;
   }
   return kVariants.back();
-}
-
-const PackedVariant* find_packed_variant(std::string_view name, CpuFeatures features) {
-  for (const PackedVariant& variant : kVariants) {
-    if (variant.name == name && features.contains(variant.needed)) return &variant;
-  }
-  return nullptr;
 }
 
 }  // namespace tern::cpu
