@@ -101,14 +101,35 @@ def environment_names(text, pattern):
     return set(re.findall(pattern, text))
 
 
+# The one file beside src/base/env.cpp that may look at the environment: the program includes nothing below include/tern.
+ENVIRONMENT_READERS = ("src/base/env.cpp", "apps/cli/environment.cpp")
+ENVIRONMENT_ROW = re.compile(r"(?m)^\| `([A-Z_]+)\*?` \|.*\|([^|\n]*)\|$")
+
+
+def check_readers(root, page):
+    """Every row of the table names the files that read its variable, and they do."""
+    problems = []
+    for name, column in ENVIRONMENT_ROW.findall(page.read_text()):
+        readers = re.findall(r"`([^`]+)`", column)
+        if not readers:
+            problems.append(("docs/environment.md", 1, f"{name}: no file is named that reads it"))
+        for reader in readers:
+            text = read(root / reader) if (root / reader).is_file() else None
+            # Whole names in scripts and literals: $NAME, ${NAME...}, "NAME...".
+            if text is None or not re.search(r'(?:\$\{?|")' + name + r"(?![A-Z])", text):
+                problems.append(("docs/environment.md", 1, f"{name}: {reader} does not read it"))
+    return problems
+
+
 def check_environment(root):
-    """The list in base/env.h, the table of docs/environment.md and what the scripts read are the same names."""
+    """The list in base/env.h, the table of docs/environment.md and what programs and scripts read are the same names."""
     header, page = root / "src/base/env.h", root / "docs/environment.md"
     if not header.is_file() or not page.is_file():
         return [(page.relative_to(root).as_posix(), 1, f"{header.relative_to(root)} or {page.relative_to(root)} is not there")]
     problems = []
     known = environment_names(header.read_text(), r'EnvironmentVariable\{\s*"([A-Z_]+\*?)"')
     shown = environment_names(page.read_text(), r"(?m)^\| `([A-Z_]+\*?)`")
+    problems += check_readers(root, page)
     for name in sorted(known - shown):
         problems.append(("docs/environment.md", 1, f"{name} of src/base/env.h is missing in the table"))
     for name in sorted(shown - known):
@@ -117,8 +138,8 @@ def check_environment(root):
         text = read(path) if path.suffix in CODE | {".sh", ".py"} or name in ("demo", "check") else None
         if text is None:
             continue
-        if path.suffix in CODE and re.search(r"\b(secure_)?getenv\s*\(", text) and not name.startswith("src/base/env"):
-            problems.append((name, 1, "only src/base/env.cpp reads environment variables"))
+        if path.suffix in CODE and name not in ENVIRONMENT_READERS and re.search(r"\b(secure_)?getenv\s*\(|\benviron\b", text):
+            problems.append((name, 1, f"only {' and '.join(ENVIRONMENT_READERS)} read environment variables"))
         if path.suffix == ".sh" or name in ("demo", "check"):
             for used in sorted(environment_names(text, r"\$\{?(TERN_[A-Z_]+)") - environment_names(text, r"(?m)^\s*(TERN_[A-Z_]+)=")):
                 if used not in shown:
@@ -179,6 +200,11 @@ SELF_TEST = [
     ("src/base/a.cpp", "// A file.  TODO later\n// A file.\n", "note to oneself"),
     ("docs/a.md", "See /work/main/a.\n", "path of one machine"),
     ("src/io/a.cpp", "// A file that reads the environment.\nconst char* a = getenv(\"HOME\");\n", "only src/base/env.cpp"),
+    ("apps/cli/a.cpp", "// A file that reads the environment.\nextern char** environ;\nchar* a = environ[0];\n", "only src/base/env.cpp"),
+    ("apps/cli/environment.cpp", "// The file that may.\nextern char** environ;\nchar* a = environ[0];\n", None),
+    ("docs/environment.md", "| `HOME` | the home | `tools/home.sh` |\n", None),
+    ("docs/environment.md", "| `HOME` | the home | `tools/reader.sh` |\n", "tools/reader.sh does not read it"),
+    ("docs/environment.md", "| `HOME` | the home | soon |\n", "no file is named"),
     ("tools/a.sh", "#!/bin/sh\n# A script that reads a variable.\necho \"$TERN_SECRET\"\n", "TERN_SECRET is read here"),
 ]
 
@@ -189,7 +215,8 @@ def self_test(compiler):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             for file, text in (("src/base/env.h", '// Names.\n#pragma once\n// EnvironmentVariable{"HOME", ...}\n'),
-                               ("docs/environment.md", "| `HOME` | the home |\n"), (name, content)):
+                               ("docs/environment.md", "| `HOME` | the home | `tools/home.sh` |\n"),
+                               ("tools/home.sh", "#!/bin/sh\n# Reads the home.\necho \"${HOME:-}\"\n"), (name, content)):
                 (root / file).parent.mkdir(parents=True, exist_ok=True)
                 (root / file).write_text(text)
             found = [p for p in check_text(root)[0] + check_environment(root) + check_headers(root, False, compiler)[0] if p[0] == name]

@@ -1,4 +1,4 @@
-// Element types, shapes and views.
+// Element types and shapes.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -6,7 +6,6 @@
 
 #include "tensor/dtype.h"
 #include "tensor/shape.h"
-#include "tensor/tensor_view.h"
 
 namespace tern {
 namespace {
@@ -69,17 +68,6 @@ TEST(Shape, RefusesWhatDoesNotFit) {
   EXPECT_FALSE(from({std::uint64_t{1} << 32, std::uint64_t{1} << 31}));  // 2^63
   EXPECT_EQ(from({(std::uint64_t{1} << 63) - 1})->elements(), 9223372036854775807);
   EXPECT_EQ(from({std::uint64_t{1} << 40, 0})->elements(), 0);
-}
-
-TEST(TensorView, SeesTheElements) {
-  const std::vector<float> values = {1, 2, 3, 4, 5, 6};
-  const TensorView view = view_of(std::span(values), {2, 3});
-  EXPECT_EQ(view.dtype, Dtype::kF32);
-  EXPECT_EQ(view.elements(), 6);
-  EXPECT_EQ(view.bytes(), 24u);
-  EXPECT_EQ(view.span().size(), 24u);
-  EXPECT_EQ(view.as<float>()[4], 5.0F);
-  EXPECT_EQ(view.as<float>().data(), values.data());
 }
 
 }  // namespace
