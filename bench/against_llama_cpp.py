@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Measures Tern against llama.cpp (xllamacpp) and ik_llama.cpp, interleaved, on random-weight 1.7B models and on SmolLM2.
 
-usage: against_llama_cpp.py --peer-python VENV/bin/python [--smollm2 MODEL.gguf] [--rounds 3] [--threads 2,1] [--write docs/measurements.md]
+usage: against_llama_cpp.py --peer-python VENV/bin/python [--smollm2 MODEL.gguf] [--rounds 3] [--threads 2,1]
+                           [--write docs/measurements.md [--provisional]]
 
 The peers' packages (python3 -m venv VENV; VENV/bin/pip install xllamacpp==2026.10.11549 ik-llama-cpp-python==0.1.5) live in an
 environment of their own. For each model and number of threads each peer runs in its own process; peer and Tern are asked in turns.
 A peer is stopped (SIGSTOP) while anything else is timed: its OpenMP threads spin. Nothing else may run on the machine.
-Figures are medians over the rounds; KV caches are f16 on all sides. Python's standard library only.
+Figures are medians over the rounds; KV caches are f16 on all sides. With a load average above 0.7 before the start, --write is refused
+unless --provisional marks the heading. Python's standard library only.
 """
 import argparse
 import datetime
@@ -21,6 +23,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+QUIET_LOAD = 0.7     # the load average up to which figures may go into a page unmarked
 PEERS = {"xllamacpp": "xllamacpp", "ik": "ik-llama-cpp-python"}
 
 # (model, test, peer) -> the least ratio Tern : peer that must hold with two threads.
@@ -119,7 +122,29 @@ def spread(values):
     return 50 * (max(values) - min(values)) / statistics.median(values)
 
 
-def table_rows(args, quant, label, threads, samples):
+def last_level_cache():
+    """Bytes of the last-level cache that the first processor sees; 0 where the system does not say."""
+    best = (0, 0)
+    for index in pathlib.Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
+        try:
+            level, size = int((index / "level").read_text()), (index / "size").read_text().strip()
+        except (OSError, ValueError):
+            continue
+        unit = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(size[-1:], 1)
+        best = max(best, (level, int(size.rstrip("KMG")) * unit))
+    return best[1]
+
+
+def share_text(args, test, model_bytes, shares):
+    """The share of read bandwidth that generating reached; it says nothing where the weights come from the cache."""
+    if test != "tg" or not shares:
+        return "-"
+    if model_bytes <= args.cache:
+        return "in cache"
+    return f"{statistics.median(shares):.0%}"
+
+
+def table_rows(args, quant, label, model_bytes, threads, samples):
     rows, missed = [], []
     for test, key, count in (("pp", "prompt_tps", args.prompt), ("tg", "generate_tps", args.generate)):
         mine = samples["tern"].get(key)
@@ -131,7 +156,7 @@ def table_rows(args, quant, label, threads, samples):
             gate = GATES.get((quant, test, kind)) if threads == 2 else None
             if gate is not None and ratio < gate:
                 missed.append(f"{label} {test}{count} against {kind}: {ratio:.2f}, gate {gate}")
-            share = f"{statistics.median(samples['tern']['share']):.0%}" if test == "tg" and samples["tern"].get("share") else "-"
+            share = share_text(args, test, model_bytes, samples["tern"].get("share"))
             rows.append(f"| {label} | {test}{count} | {threads} | {statistics.median(mine):.2f} (±{spread(mine):.0f} %) | {kind} | "
                         f"{statistics.median(theirs):.2f} (±{spread(theirs):.0f} %) | **{ratio:.2f}** | {gate if gate is not None else '-'} | {share} |")
     return rows, missed
@@ -151,7 +176,7 @@ def machine_lines(args):
     versions = subprocess.run([args.peer_python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     tern = subprocess.run([args.tern, "version"], capture_output=True, text=True, check=False).stdout.splitlines()
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-    return [f"{now}; {name}, {os.cpu_count()} logical processors ({features}); {platform.system()} {platform.release().split('-')[0]}.",
+    return [f"{now}; {name}, {os.cpu_count()} logical processors ({features}), last-level cache {args.cache / (1 << 20):.0f} MiB; {platform.system()} {platform.release().split('-')[0]}.",
             f"{tern[0] if tern else 'tern'}; {versions} (prebuilt for AVX2; a native AVX-512 build of llama.cpp is 1.1 to 1.2 times faster on Q1_0).",
             f"Medians of {args.rounds} rounds, engines in turns, the others stopped; KV f16; ± is half the range. "
             f"Load average before the start: {args.load:.1f}."]
@@ -180,10 +205,15 @@ def main():
     parser.add_argument("--prompt", type=int, default=512)
     parser.add_argument("--generate", type=int, default=32)
     parser.add_argument("--write", type=pathlib.Path, help="append the table to this page")
+    parser.add_argument("--provisional", action="store_true", help="write although the machine is busy, and say so in the heading")
     args = parser.parse_args()
     args.tern = args.tern.resolve()
     args.load = os.getloadavg()[0]
-    if args.load > 0.5:
+    args.cache = last_level_cache()
+    if args.load > QUIET_LOAD:
+        if args.write and not args.provisional:
+            parser.error(f"the load average is {args.load:.1f}, above {QUIET_LOAD}: figures of a busy machine do not go into {args.write}; "
+                         "wait, or mark them with --provisional")
         print(f"warning: the load average is {args.load:.1f}; with anything else running the ratios mean nothing", file=sys.stderr)
 
     models = [(q, f"1.7B random {q}", random_model(args, q)) for q in args.formats.split(",") if q]
@@ -192,7 +222,8 @@ def main():
     rows, missed = [], []
     for quant, label, model in models:
         for threads in map(int, args.threads.split(",")):
-            more, failed = table_rows(args, quant, label, threads, measure(args, quant, str(model), threads))
+            samples = measure(args, quant, str(model), threads)
+            more, failed = table_rows(args, quant, label, os.path.getsize(model), threads, samples)
             rows, missed = rows + more, missed + failed
     lines = ["| model | test | threads | tern t/s | peer | peer t/s | tern : peer | gate | share of read bandwidth |",
              "| --- | --- | ---: | ---: | --- | ---: | ---: | ---: | ---: |", *rows, "", *machine_lines(args)]
@@ -200,7 +231,8 @@ def main():
     print(text)
     if args.write:
         with open(args.write, "a", encoding="utf-8") as page:
-            page.write(f"\n### Against llama.cpp, {datetime.date.today().isoformat()}\n\n{text}")
+            mark = " (provisional)" if args.provisional else ""
+            page.write(f"\n### Against llama.cpp, {datetime.date.today().isoformat()}{mark}\n\n{text}")
     for line in missed:
         print(f"gate missed: {line}")
     return 1 if missed else 0
