@@ -1,3 +1,4 @@
+// Asks the processor (cpuid, xgetbv) or the system (hwcaps) what it offers.
 #include "base/cpu_features.h"
 
 #include <array>

@@ -24,9 +24,7 @@ inline constexpr std::uint64_t kTensorElements = std::numeric_limits<std::int64_
 // Models
 inline constexpr std::uint64_t kLayers = 1'024;
 inline constexpr std::uint64_t kHeads = 4'096;
-inline constexpr std::uint64_t kExperts = 1'024;
 inline constexpr std::uint64_t kWidth = 1'048'576;
-inline constexpr std::uint64_t kShards = 1'024;
 
 // Vocabulary
 inline constexpr std::uint64_t kVocabulary = 4'194'304;
@@ -36,7 +34,6 @@ inline constexpr std::uint64_t kTokenBytes = 65'535;
 inline constexpr std::uint64_t kSafetensorsHeaderBytes = 100'000'000;
 inline constexpr std::uint64_t kSafetensorsTensors = 1'048'576;
 inline constexpr int kSafetensorsDimensions = 8;  // 0 is a scalar
-inline constexpr int kSafetensorsJsonDepth = 8;
 
 // JSON
 inline constexpr int kJsonDepth = 64;
@@ -48,5 +45,12 @@ inline constexpr int kTemplateParserDepth = 128;
 inline constexpr int kTemplateCallDepth = 64;
 inline constexpr std::uint64_t kTemplateSteps = 10'000'000;
 inline constexpr std::uint64_t kTemplateOutputBytes = 16 * kMiB;
+inline constexpr std::uint64_t kTemplateStringBytes = 64 * kMiB;  // of one text
+inline constexpr std::uint64_t kTemplateLiveBytes = 128 * kMiB;   // of all values at a time
+inline constexpr int kTemplateValueDepth = 256;
+inline constexpr int kTemplateEvaluationDepth = 1'024;
+inline constexpr std::int64_t kTemplateRange = 100'000;
+inline constexpr std::uint64_t kTemplateArguments = 255;
+inline constexpr std::uint64_t kTemplateIntegerDigits = 4'300;
 
 }  // namespace tern::limits

@@ -1,3 +1,4 @@
+// Sections open a gate, hand out pieces by one counter, and wait for the workers inside.
 #include "base/thread_pool.h"
 
 #include <pthread.h>
@@ -101,7 +102,7 @@ void ThreadPool::run(Task task) {
   if (task.count <= 0) return;
   const std::lock_guard lock(section_);
   const KernelFloatMode mode;
-  if (threads_ == 1 || (!task.is_per_worker && task.count <= task.chunk)) {
+  if (threads_ == 1 || task.count <= task.chunk) {
     for (std::int64_t at = 0; at < task.count; at += std::min(task.chunk, task.count - at)) {
       task.invoke(task.object, at, at + std::min(task.chunk, task.count - at), 0);
     }
@@ -112,23 +113,16 @@ void ThreadPool::run(Task task) {
   task.generation = generation_.load(std::memory_order_relaxed) + 1;
   task_ = task;
   next_.store(0, std::memory_order_relaxed);
-  arrived_.store(0, std::memory_order_relaxed);
   gate_.store(kOpen, std::memory_order_release);
   // Sequentially consistent with the sleepers' own pair of accesses: either this thread sees the
   // sleeper, or the sleeper sees the new generation.
   generation_.store(task.generation, std::memory_order_seq_cst);
   if (sleepers_.load(std::memory_order_seq_cst) > 0) generation_.notify_all();
 
-  if (task.is_per_worker) {
-    task.invoke(task.object, 0, 1, 0);
-    const auto others = static_cast<std::uint32_t>(threads_ - 1);
-    wait_until(arrived_, [others](std::uint32_t arrived) { return arrived == others; });
-  } else {
-    take_chunks(task, 0);
-  }
+  take_chunks(task, 0);
   // A worker that has not come in by now is not waited for: everything has been taken.
   gate_.fetch_and(~kOpen, std::memory_order_acq_rel);
-  wait_until(gate_, [](std::uint32_t inside) { return inside == 0; });
+  wait_until_empty();
 }
 
 void ThreadPool::take_chunks(const Task& task, int worker) {
@@ -141,18 +135,17 @@ void ThreadPool::take_chunks(const Task& task, int worker) {
 
 // The caller's wait for its workers, which are at work: being woken would cost more than most of
 // what they still have to do, so it sleeps late.
-template <class Done>
-void ThreadPool::wait_until(std::atomic<std::uint32_t>& word, Done done) {
+void ThreadPool::wait_until_empty() {
   constexpr std::chrono::nanoseconds kPatience = std::chrono::milliseconds(2);
   if (spin_until(std::max(spin_, kPatience),
-                 [&] { return done(word.load(std::memory_order_acquire)); })) {
+                 [&] { return gate_.load(std::memory_order_acquire) == 0; })) {
     return;
   }
   is_caller_asleep_.store(1, std::memory_order_seq_cst);
   for (;;) {
-    const std::uint32_t seen = word.load(std::memory_order_seq_cst);
-    if (done(seen)) break;
-    word.wait(seen, std::memory_order_seq_cst);
+    const std::uint32_t inside = gate_.load(std::memory_order_seq_cst);
+    if (inside == 0) break;
+    gate_.wait(inside, std::memory_order_seq_cst);
   }
   is_caller_asleep_.store(0, std::memory_order_relaxed);
 }
@@ -168,14 +161,8 @@ void ThreadPool::work(int worker) {
       continue;
     }
     const Task task = task_;
-    if (task.is_per_worker) {
-      task.invoke(task.object, 0, 1, worker);
-      arrived_.fetch_add(1, std::memory_order_seq_cst);
-      if (is_caller_asleep_.load(std::memory_order_seq_cst) != 0) arrived_.notify_all();
-    } else {
-      take_chunks(task, worker);
-    }
-    // Possibly a later one than was seen; it is never joined a second time.
+    take_chunks(task, worker);
+    // Possibly a later one than was seen, which needs no second look.
     last = task.generation;
     leave();
   }

@@ -55,20 +55,7 @@ class ThreadPool {
                    (*static_cast<Function*>(object))(begin, end, worker);
                  },
              .count = count,
-             .chunk = std::max<std::int64_t>(chunk, 1),
-             .is_per_worker = false});
-  }
-
-  // Calls f(worker) exactly once on each of the threads() workers; returns when all are done.
-  template <class F>
-  void run_per_worker(F&& f) {
-    using Function = std::remove_reference_t<F>;
-    run(Task{.object = const_cast<void*>(static_cast<const void*>(std::addressof(f))),
-             .invoke = [](void* object, std::int64_t, std::int64_t,
-                          int worker) noexcept { (*static_cast<Function*>(object))(worker); },
-             .count = threads_,
-             .chunk = 1,
-             .is_per_worker = true});
+             .chunk = std::max<std::int64_t>(chunk, 1)});
   }
 
   // A chunk that gives every thread about `pieces` pieces of [0, count), as a multiple of
@@ -86,7 +73,6 @@ class ThreadPool {
     void (*invoke)(void*, std::int64_t, std::int64_t, int) noexcept = nullptr;
     std::int64_t count = 0;
     std::int64_t chunk = 1;
-    bool is_per_worker = false;
     std::uint32_t generation = 0;
   };
   // The gate's top bit says that the task may be joined, the others count the workers inside.
@@ -98,8 +84,7 @@ class ThreadPool {
   bool join();
   void leave();
   void take_chunks(const Task& task, int worker);
-  template <class Done>
-  void wait_until(std::atomic<std::uint32_t>& word, Done done);
+  void wait_until_empty();
   void stop();
 
   const int threads_;
@@ -111,8 +96,7 @@ class ThreadPool {
   alignas(64) std::atomic<std::uint32_t> generation_{
       0};  // changes with every task: what workers watch
   alignas(64) std::atomic<std::uint32_t> gate_{0};
-  alignas(64) std::atomic<std::int64_t> next_{0};      // first index that nobody has taken
-  alignas(64) std::atomic<std::uint32_t> arrived_{0};  // workers that finished a per-worker task
+  alignas(64) std::atomic<std::int64_t> next_{0};  // first index that nobody has taken
   alignas(64) std::atomic<std::uint32_t> sleepers_{0};
   std::atomic<std::uint32_t> is_caller_asleep_{0};
   std::atomic<bool> is_stopping_{false};

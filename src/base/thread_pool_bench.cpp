@@ -17,19 +17,16 @@ void section_while_workers_spin(benchmark::State& state) {
 }
 BENCHMARK(section_while_workers_spin)->Arg(1)->Arg(2)->UseRealTime();
 
-void run_per_worker_while_workers_spin(benchmark::State& state) {
-  ThreadPool pool(static_cast<int>(state.range(0)));
-  for (auto _ : state) pool.run_per_worker([](int worker) { benchmark::DoNotOptimize(worker); });
-}
-BENCHMARK(run_per_worker_while_workers_spin)->Arg(2)->UseRealTime();
-
 // Workers that sleep at once: every section wakes them.
-void run_per_worker_while_workers_sleep(benchmark::State& state) {
-  ThreadPool pool(static_cast<int>(state.range(0)),
-                  {.spin = std::chrono::microseconds(0), .cpus = {}});
-  for (auto _ : state) pool.run_per_worker([](int worker) { benchmark::DoNotOptimize(worker); });
+void section_while_workers_sleep(benchmark::State& state) {
+  const int threads = static_cast<int>(state.range(0));
+  ThreadPool pool(threads, {.spin = std::chrono::microseconds(0), .cpus = {}});
+  for (auto _ : state) {
+    pool.parallel_for(
+        threads, 1, [](std::int64_t begin, std::int64_t, int) { benchmark::DoNotOptimize(begin); });
+  }
 }
-BENCHMARK(run_per_worker_while_workers_sleep)->Arg(2)->UseRealTime();
+BENCHMARK(section_while_workers_sleep)->Arg(2)->UseRealTime();
 
 }  // namespace
 }  // namespace tern

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cfenv>
 #include <cmath>
+#include <latch>
 #include <numeric>
 #include <set>
 
@@ -21,6 +22,16 @@ namespace tern {
 namespace {
 
 using std::chrono::microseconds;
+
+// Calls f(worker) on every worker: each waits until all of them have come.
+template <class F>
+void on_every_worker(ThreadPool& pool, F&& f) {
+  std::latch all(pool.threads());
+  pool.parallel_for(pool.threads(), 1, [&](std::int64_t, std::int64_t, int worker) {
+    all.arrive_and_wait();
+    f(worker);
+  });
+}
 
 TEST(ThreadPool, CoversTheRangeOnce) {
   for (const int threads : {1, 2, 3, 7}) {
@@ -54,13 +65,13 @@ TEST(ThreadPool, ResultsOfWorkersAreVisibleToTheCaller) {
   EXPECT_EQ(std::accumulate(values.begin(), values.end(), std::int64_t{0}), 9'999'000'000);
 }
 
-TEST(ThreadPool, RunsOncePerWorkerAlsoWhenWorkersSleep) {
+TEST(ThreadPool, EveryWorkerComesWhenItIsNeededAlsoFromSleep) {
   for (const int spin : {0, 50}) {
     ThreadPool pool(4, {.spin = microseconds(spin), .cpus = {}});
     for (int round = 0; round < 100; ++round) {
       std::array<std::atomic<int>, 4> calls{};
       std::array<std::thread::id, 4> ids;
-      pool.run_per_worker([&](int worker) {
+      on_every_worker(pool, [&](int worker) {
         ++calls[static_cast<std::size_t>(worker)];
         ids[static_cast<std::size_t>(worker)] = std::this_thread::get_id();
       });
@@ -72,12 +83,12 @@ TEST(ThreadPool, RunsOncePerWorkerAlsoWhenWorkersSleep) {
   }
 }
 
-TEST(ThreadPool, MixesBothKindsOfSectionsWithoutLosingOne) {
+TEST(ThreadPool, ManyShortSectionsLoseNoPiece) {
   ThreadPool pool(3, {.spin = microseconds(5), .cpus = {}});
   std::atomic<std::int64_t> sum{0};
   for (int round = 0; round < 3000; ++round) {
     pool.parallel_for(round % 5, 1, [&](std::int64_t, std::int64_t, int) { ++sum; });
-    if (round % 3 == 0) pool.run_per_worker([&](int) { sum += 10; });
+    if (round % 3 == 0) on_every_worker(pool, [&](int) { sum += 10; });
   }
   // 600 * (0 + 1 + 2 + 3 + 4) + 1,000 * 3 workers * 10
   EXPECT_EQ(sum, 6'000 + 30'000);
@@ -128,13 +139,13 @@ TEST(ThreadPool, ASectionAllocatesNothing) {
   ThreadPool pool(3);
   std::atomic<std::int64_t> sum{0};
   const std::array<std::int64_t, 16> large_capture{1};
-  pool.run_per_worker([](int) {});
+  on_every_worker(pool, [](int) {});
   const long before = allocations_so_far();
   for (int round = 0; round < 100; ++round) {
     pool.parallel_for(10, 1, [&sum, large_capture](std::int64_t begin, std::int64_t, int) {
       sum += begin + large_capture[0];
     });
-    pool.run_per_worker([&sum](int worker) { sum += worker; });
+    on_every_worker(pool, [&sum](int worker) { sum += worker; });
   }
   EXPECT_EQ(allocations_so_far(), before);
   EXPECT_EQ(sum, 100 * (45 + 10 + 3));
@@ -153,7 +164,7 @@ TEST(ThreadPool, FlushesDenormalsInsideSectionsOnly) {
   for (const int threads : {1, 3}) {
     ThreadPool pool(threads);
     std::atomic<int> flushing{0};
-    pool.run_per_worker([&](int) { flushing += flushes_denormals() ? 1 : 0; });
+    on_every_worker(pool, [&](int) { flushing += flushes_denormals() ? 1 : 0; });
 #if defined(__x86_64__) || defined(__aarch64__)
     EXPECT_EQ(flushing, threads);
 #endif
@@ -173,7 +184,7 @@ TEST(ThreadPool, LeavesTheRoundingModeOfTheHostAlone) {
   std::atomic<int> nearest{0};
   {
     ThreadPool pool(2);  // its threads start with the host's mode
-    pool.run_per_worker([&](int) {
+    on_every_worker(pool, [&](int) {
       volatile float a = 1.0F;
       volatile float b = 0x1p-30F;  // upward: 1 + epsilon
       nearest += a + b == 1.0F ? 1 : 0;
@@ -190,8 +201,8 @@ TEST(ThreadPool, ManyPoolsStartAndStop) {
     ThreadPool a(3);
     ThreadPool b(2, {.spin = microseconds(0), .cpus = {0, 0}});
     std::atomic<int> n{0};
-    a.run_per_worker([&](int) { ++n; });
-    b.run_per_worker([&](int) { ++n; });
+    on_every_worker(a, [&](int) { ++n; });
+    on_every_worker(b, [&](int) { ++n; });
     EXPECT_EQ(n, 5);
   }
 }

@@ -11,10 +11,10 @@
 namespace tern::text::jinja {
 namespace {
 
-Value unsafe(const Value& subject, std::string_view name) {
+Value unsafe(Runtime& runtime, const Value& subject, std::string_view name) {
   return Value::undefined(fmt::format("access to attribute {} of '{}' object is unsafe.",
-                                      quote(name), type_name(subject)),
-                          FaultKind::kSecurity);
+                                      quote_short(name), type_name(subject)),
+                          FaultKind::kSecurity, &runtime.budget);
 }
 
 std::string described(const Value& subject) {
@@ -22,18 +22,23 @@ std::string described(const Value& subject) {
   return fmt::format("{} object", type_name(subject));
 }
 
-Value no_attribute(const Value& subject, std::string_view name) {
-  return Value::undefined(fmt::format("'{}' has no attribute {}", described(subject), quote(name)));
+Value no_attribute(Runtime& runtime, const Value& subject, std::string_view name) {
+  return Value::undefined(
+      fmt::format("'{}' has no attribute {}", described(subject), quote_short(name)),
+      FaultKind::kUndefined, &runtime.budget);
 }
 
-Value no_element(const Value& subject, const Value& key) {
-  TextBuilder text(nullptr);
-  if (key.depth() == 0) {
+Value no_element(Runtime& runtime, const Value& subject, const Value& key) {
+  TextBuilder text(&runtime.budget);
+  // A namespace has no depth of its own, but may hold anything.
+  if (key.depth() == 0 && !key.is(Kind::kNamespace)) {
     append_repr(text, key);
   } else {
     text.append(type_name(key));
   }
-  return Value::undefined(fmt::format("{} has no element {}", described(subject), text.text()));
+  return Value::undefined(
+      fmt::format("{} has no element {}", described(subject), shortened(text.text())),
+      FaultKind::kUndefined, &runtime.budget);
 }
 
 Value bound_method(Runtime& runtime, const Value& subject, const NativeRow& row) {
@@ -44,7 +49,7 @@ Value bound_method(Runtime& runtime, const Value& subject, const NativeRow& row)
 // What Python finds on the object itself: a method, or a property of the few kinds that have some.
 bool own_attribute(Runtime& runtime, const Value& subject, std::string_view name, Value& result) {
   if (subject.is(Kind::kNamespace)) {
-    const Value* found = subject.space().attributes.find(name);
+    const Value* found = subject.space().attributes.find(name, &runtime.budget);
     if (found != nullptr) result = *found;
     return found != nullptr;
   }
@@ -54,7 +59,7 @@ bool own_attribute(Runtime& runtime, const Value& subject, std::string_view name
     return true;
   }
   if (changes_object) {
-    result = unsafe(subject, name);
+    result = unsafe(runtime, subject, name);
     return true;
   }
   if (subject.is(Kind::kLoop)) {
@@ -129,18 +134,18 @@ bool is_private(std::string_view name) { return name.starts_with("__"); }
 
 Value get_attribute(Runtime& runtime, const Value& subject, std::string_view name) {
   require_defined(subject);
-  if (is_private(name)) return unsafe(subject, name);
+  if (is_private(name)) return unsafe(runtime, subject, name);
   Value result;
   if (own_attribute(runtime, subject, name, result)) return result;
   if (subject.is_dict()) {
-    if (const Value* found = subject.dict().dict.find(name)) return *found;
+    if (const Value* found = subject.dict().dict.find(name, &runtime.budget)) return *found;
   }
   // groupby gives pairs whose parts have names.
   if (subject.is(Kind::kTuple) && subject.items().size() == 2) {
     if (name == "grouper") return subject.items()[0];
     if (name == "list") return subject.items()[1];
   }
-  return no_attribute(subject, name);
+  return no_attribute(runtime, subject, name);
 }
 
 Value get_item(Runtime& runtime, const Value& subject, const Value& key) {
@@ -148,11 +153,11 @@ Value get_item(Runtime& runtime, const Value& subject, const Value& key) {
   Value result = plain_item(runtime, subject, key);
   if (!result.is_missing()) return result;
   if (key.is_string()) {
-    if (is_private(key.text())) return unsafe(subject, key.text());
+    if (is_private(key.text())) return unsafe(runtime, subject, key.text());
     if (own_attribute(runtime, subject, key.text(), result)) return result;
-    return no_attribute(subject, key.text());
+    return no_attribute(runtime, subject, key.text());
   }
-  return no_element(subject, key);
+  return no_element(runtime, subject, key);
 }
 
 }  // namespace tern::text::jinja

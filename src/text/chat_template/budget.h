@@ -31,11 +31,13 @@ class Budget {
             kMaxLiveBytes >> 20);
     }
     live_ += count;
+    if (live_ > most_live_) most_live_ = live_;
   }
   void release(std::size_t count) noexcept { live_ -= count; }
 
   [[nodiscard]] std::uint64_t steps() const { return work_ / kWorkPerStep; }
   [[nodiscard]] std::size_t live() const { return live_; }
+  [[nodiscard]] std::size_t most_live() const { return most_live_; }
 
  private:
   void work(std::uint64_t units) {
@@ -48,6 +50,20 @@ class Budget {
   std::uint64_t max_steps_;
   std::uint64_t work_ = 0;  // below 2^33: no operation is larger than what fits in memory
   std::size_t live_ = 0;
+  std::size_t most_live_ = 0;
+};
+
+// Bytes that are alive while it stands.
+class Held {
+ public:
+  Held(Budget& budget, std::size_t count) : budget_(budget), count_(count) { budget.hold(count); }
+  ~Held() { budget_.release(count_); }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+ private:
+  Budget& budget_;
+  std::size_t count_;
 };
 
 }  // namespace tern::text::jinja

@@ -55,84 +55,81 @@ IsoWeek iso_week(const Clock& clock) {
 }
 
 // A number of `width` digits; flag '-' drops the padding, '_' pads with blanks.
-std::string number(int value, int width, char flag, char pad = '0') {
+std::string number(int value, int width, char flag, char pad) {
   if (flag == '-') return fmt::format("{}", value);
   if (flag == '_' || (pad == ' ' && flag != '0')) return fmt::format("{:>{}}", value, width);
   return fmt::format("{:0>{}}", value, width);
 }
 
+int hour12(const Clock& c) { return c.hour % 12 == 0 ? 12 : c.hour % 12; }
+
+// Full weeks of the year whose first day is `first` (0 = Sunday); the days before are week 0.
+int week_of_year(const Clock& c, int first) {
+  return (day_of_year(c) + 7 - (weekday(c) + 7 - first) % 7) / 7;
+}
+
+struct NumberRow {
+  char directive;
+  int width;
+  char pad;
+  int (*value)(const Clock&);
+};
+constexpr std::array kNumbers = {
+    NumberRow{'C', 2, '0', [](const Clock& c) { return c.year / 100; }},
+    NumberRow{'G', 1, '0', [](const Clock& c) { return iso_week(c).year; }},
+    NumberRow{'H', 2, '0', [](const Clock& c) { return c.hour; }},
+    NumberRow{'I', 2, '0', hour12},
+    NumberRow{'M', 2, '0', [](const Clock& c) { return c.minute; }},
+    NumberRow{'S', 2, '0', [](const Clock& c) { return c.second; }},
+    NumberRow{'U', 2, '0', [](const Clock& c) { return week_of_year(c, 0); }},
+    NumberRow{'V', 2, '0', [](const Clock& c) { return iso_week(c).week; }},
+    NumberRow{'W', 2, '0', [](const Clock& c) { return week_of_year(c, 1); }},
+    NumberRow{'Y', 1, '0', [](const Clock& c) { return c.year; }},
+    NumberRow{'d', 2, '0', [](const Clock& c) { return c.day; }},
+    NumberRow{'e', 2, ' ', [](const Clock& c) { return c.day; }},
+    NumberRow{'g', 2, '0', [](const Clock& c) { return iso_week(c).year % 100; }},
+    NumberRow{'j', 3, '0', [](const Clock& c) { return day_of_year(c) + 1; }},
+    NumberRow{'k', 2, ' ', [](const Clock& c) { return c.hour; }},
+    NumberRow{'l', 2, ' ', hour12},
+    NumberRow{'m', 2, '0', [](const Clock& c) { return c.month; }},
+    NumberRow{'u', 1, '0', [](const Clock& c) { return weekday(c) == 0 ? 7 : weekday(c); }},
+    NumberRow{'w', 1, '0', weekday},
+    NumberRow{'y', 2, '0', [](const Clock& c) { return c.year % 100; }},
+};
+
+std::string_view day_name(const Clock& c) { return kDays[static_cast<std::size_t>(weekday(c))]; }
+std::string_view month_name(const Clock& c) {
+  return kMonths[static_cast<std::size_t>(c.month - 1)];
+}
+
+struct TextRow {
+  char directive;
+  std::string_view (*text)(const Clock&);
+};
+constexpr std::array kTexts = {
+    TextRow{'%', [](const Clock&) { return std::string_view("%"); }},
+    TextRow{'A', day_name},
+    TextRow{'B', month_name},
+    TextRow{'P', [](const Clock& c) { return std::string_view(c.hour < 12 ? "am" : "pm"); }},
+    TextRow{'Z', [](const Clock&) { return std::string_view(); }},  // no zone, as in Python
+    TextRow{'a', [](const Clock& c) { return day_name(c).substr(0, 3); }},
+    TextRow{'b', [](const Clock& c) { return month_name(c).substr(0, 3); }},
+    TextRow{'f', [](const Clock&) { return std::string_view("000000"); }},
+    TextRow{'h', [](const Clock& c) { return month_name(c).substr(0, 3); }},
+    TextRow{'n', [](const Clock&) { return std::string_view("\n"); }},
+    TextRow{'p', [](const Clock& c) { return std::string_view(c.hour < 12 ? "AM" : "PM"); }},
+    TextRow{'t', [](const Clock&) { return std::string_view("\t"); }},
+    TextRow{'z', [](const Clock&) { return std::string_view(); }},
+};
+
 std::string expand(const Clock& c, char directive, char flag) {
-  const auto month = static_cast<std::size_t>(c.month - 1);
-  const auto day = static_cast<std::size_t>(weekday(c));
-  const int hour12 = c.hour % 12 == 0 ? 12 : c.hour % 12;
-  switch (directive) {
-    case 'a':
-      return std::string(kDays[day].substr(0, 3));
-    case 'A':
-      return std::string(kDays[day]);
-    case 'b':
-    case 'h':
-      return std::string(kMonths[month].substr(0, 3));
-    case 'B':
-      return std::string(kMonths[month]);
-    case 'C':
-      return number(c.year / 100, 2, flag);
-    case 'd':
-      return number(c.day, 2, flag);
-    case 'e':
-      return number(c.day, 2, flag, ' ');
-    case 'G':
-      return number(iso_week(c).year, 1, flag);
-    case 'g':
-      return number(iso_week(c).year % 100, 2, flag);
-    case 'H':
-      return number(c.hour, 2, flag);
-    case 'I':
-      return number(hour12, 2, flag);
-    case 'j':
-      return number(day_of_year(c) + 1, 3, flag);
-    case 'k':
-      return number(c.hour, 2, flag, ' ');
-    case 'l':
-      return number(hour12, 2, flag, ' ');
-    case 'm':
-      return number(c.month, 2, flag);
-    case 'M':
-      return number(c.minute, 2, flag);
-    case 'n':
-      return "\n";
-    case 'f':
-      return "000000";
-    case 'p':
-      return c.hour < 12 ? "AM" : "PM";
-    case 'P':
-      return c.hour < 12 ? "am" : "pm";
-    case 'S':
-      return number(c.second, 2, flag);
-    case 't':
-      return "\t";
-    case 'u':
-      return number(day == 0 ? 7 : static_cast<int>(day), 1, flag);
-    case 'U':
-      return number((day_of_year(c) + 7 - static_cast<int>(day)) / 7, 2, flag);
-    case 'V':
-      return number(iso_week(c).week, 2, flag);
-    case 'w':
-      return number(static_cast<int>(day), 1, flag);
-    case 'W':
-      return number((day_of_year(c) + 7 - (static_cast<int>(day) + 6) % 7) / 7, 2, flag);
-    case 'y':
-      return number(c.year % 100, 2, flag);
-    case 'Y':
-      return number(c.year, 1, flag);
-    case 'z':
-    case 'Z':
-      return "";  // local time without a zone
-    case '%':
-      return "%";
-    default:
-      return {'%', directive};
+  for (const NumberRow& row : kNumbers) {
+    if (row.directive == directive) return number(row.value(c), row.width, flag, row.pad);
   }
+  for (const TextRow& row : kTexts) {
+    if (row.directive == directive) return std::string(row.text(c));
+  }
+  return {'%', directive};
 }
 
 // Directives that stand for several others.
@@ -157,51 +154,14 @@ std::string_view composed(char directive) {
   }
 }
 
-bool read_number(std::string_view& text, std::size_t digits, int& value) {
-  if (text.size() < digits) return false;
-  value = 0;
-  for (std::size_t i = 0; i < digits; ++i) {
-    if (text[i] < '0' || text[i] > '9') return false;
-    value = value * 10 + (text[i] - '0');
-  }
-  text.remove_prefix(digits);
-  return true;
-}
-
-bool skip(std::string_view& text, std::string_view any_of) {
-  if (text.empty() || any_of.find(text.front()) == std::string_view::npos) return false;
-  text.remove_prefix(1);
-  return true;
-}
-
 }  // namespace
 
 Clock Clock::now() {
   const std::time_t seconds =
       std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm local{};
-  localtime_r(&seconds, &local);
-  return {local.tm_year + 1900, local.tm_mon + 1, local.tm_mday,
-          local.tm_hour,        local.tm_min,     local.tm_sec};
-}
-
-std::optional<Clock> Clock::parse(std::string_view text) {
-  Clock clock;
-  if (!read_number(text, 4, clock.year) || !skip(text, "-") || !read_number(text, 2, clock.month) ||
-      !skip(text, "-") || !read_number(text, 2, clock.day)) {
-    return std::nullopt;
-  }
-  if (!text.empty() && (!skip(text, " T") || !read_number(text, 2, clock.hour) ||
-                        !skip(text, ":") || !read_number(text, 2, clock.minute) ||
-                        !skip(text, ":") || !read_number(text, 2, clock.second) || !text.empty())) {
-    return std::nullopt;
-  }
-  if (clock.year < 1 || clock.month < 1 || clock.month > 12 || clock.day < 1 ||
-      clock.day > days_in_month(clock.year, clock.month) || clock.hour > 23 || clock.minute > 59 ||
-      clock.second > 60) {
-    return std::nullopt;
-  }
-  return clock;
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  return {utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec};
 }
 
 namespace jinja {

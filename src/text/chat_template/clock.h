@@ -1,13 +1,12 @@
 // The time of day that a template may ask for, passed in from outside.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
 namespace tern::text {
 
-// Local time, without a zone.
+// A time in UTC, as everywhere in Tern; templates see it without a zone.
 struct Clock {
   int year = 1970;
   int month = 1;  // 1..12
@@ -17,8 +16,6 @@ struct Clock {
   int second = 0;
 
   [[nodiscard]] static Clock now();
-  // "2026-11-30 16:03:21" or "2026-11-30"; nothing when it is no such time.
-  [[nodiscard]] static std::optional<Clock> parse(std::string_view text);
 };
 
 namespace jinja {

@@ -17,8 +17,10 @@ Evaluator::~Evaluator() {
     runtime_.budget.release(frame->slots.size() * sizeof(Value));
     frame->slots.clear();
   }
-  for (const auto& space : runtime_.namespaces) space->attributes.clear();
-  runtime_.budget.release(runtime_.namespaces.size() * sizeof(NamespaceData));
+  for (const auto& space : runtime_.namespaces) {
+    space->attributes.clear();
+    runtime_.budget.release(sizeof(NamespaceData) + space->held);
+  }
 }
 
 void Evaluator::render(const Dict& variables, TextBuilder& out) {
@@ -142,9 +144,11 @@ void Evaluator::pass_arguments(const MacroNode& macro, const Arguments& argument
   const std::size_t first_default = count - macro.defaults.size();
   for (std::size_t i = 0; i < count; ++i) {
     if (!load(macro.parameter_slots[i]).is_missing()) continue;
-    Value value = i >= first_default ? eval(macro.defaults[i - first_default])
-                                     : Value::undefined(fmt::format("parameter {} was not provided",
-                                                                    quote(macro.parameters[i])));
+    Value value = i >= first_default
+                      ? eval(macro.defaults[i - first_default])
+                      : Value::undefined(fmt::format("parameter {} was not provided",
+                                                     quote_short(macro.parameters[i])),
+                                         FaultKind::kUndefined, &runtime_.budget);
     store(macro.parameter_slots[i], std::move(value));
   }
 }
@@ -160,7 +164,7 @@ void Evaluator::pass_extra_arguments(const MacroNode& macro, const Arguments& ar
     if (name == "caller" && macro.uses_caller) {
       if (!value.is_none()) caller = value;
     } else if (macro.uses_kwargs) {
-      rest.set(name, value);
+      rest.set(make_text(name, Origin::kTemplate, &runtime_.budget), value, &runtime_.budget);
     } else {
       raise(FaultKind::kType, "macro {} takes no keyword argument {}", quote(macro.name),
             quote(name));

@@ -8,6 +8,16 @@
 #include "text/chat_template/slice.h"
 
 namespace tern::text::jinja {
+namespace {
+
+// What is written is counted when the template is loaded; this is for * and **.
+void require_few_arguments(std::size_t count) {
+  if (count <= kMaxArguments) return;
+  raise(FaultKind::kLimit, "a call passes {} arguments; at most {} are taken", count,
+        kMaxArguments);
+}
+
+}  // namespace
 
 Value Evaluator::eval(const Expr& expr) {
   const Deeper deeper(*this);
@@ -44,9 +54,9 @@ Value Evaluator::eval(const Unary& node) {
     case UnaryOp::kNot:
       return Value::boolean(!truth(value));
     case UnaryOp::kMinus:
-      return negate(value);
+      return negate(value, &runtime_.budget);
     case UnaryOp::kPlus:
-      return negate(negate(value));
+      return negate(negate(value, &runtime_.budget), &runtime_.budget);
   }
   return value;
 }
@@ -193,6 +203,7 @@ Arguments Evaluator::arguments(const CallArguments& node) {
     for (Value& value : to_vector(eval(*node.star), &runtime_.budget)) {
       result.positional.push_back(std::move(value));
     }
+    require_few_arguments(result.positional.size());
   }
   for (std::size_t i = 0; i < node.named.size(); ++i) {
     result.named.emplace_back(node.names[i], eval(node.named[i]));
@@ -203,6 +214,7 @@ Arguments Evaluator::arguments(const CallArguments& node) {
     raise(FaultKind::kType, "argument after ** must be a mapping, not {}", type_name(more));
   }
   const std::size_t written = result.named.size();
+  require_few_arguments(result.positional.size() + written + more.dict().dict.size());
   for (const Dict::Entry& entry : more.dict().dict.entries()) {
     if (!entry.key.is_string()) raise(FaultKind::kType, "keywords must be strings");
     for (std::size_t i = 0; i < written; ++i) {

@@ -188,7 +188,7 @@ void Evaluator::assign(const Target& target, const Value& value) {
     case Target::Kind::kAttribute: {
       require_namespace_name(target.attribute);
       // Once more: an earlier part of the same tuple may have set the name anew.
-      require_namespace(target).space().attributes.set(target.attribute, value);
+      require_namespace(target).space().set(target.attribute, value, runtime_.budget);
       return;
     }
     case Target::Kind::kTuple:

@@ -18,10 +18,12 @@ Value attribute(Runtime& runtime, const Value& subject, const Bound& arguments) 
   const std::string& name = text_argument(*arguments[0], "attr").text;
   require_defined(subject);
   // Attributes only: the entries of a dictionary are none.
-  const bool entry = subject.is_dict() && subject.dict().dict.find(name) != nullptr;
+  const bool entry =
+      subject.is_dict() && subject.dict().dict.find(name, &runtime.budget) != nullptr;
   bool changes_object = false;
   if (entry && find_method(subject, name, changes_object) == nullptr) {
-    return Value::undefined(fmt::format("'dict object' has no attribute {}", quote(name)));
+    return Value::undefined(fmt::format("'dict object' has no attribute {}", quote_short(name)),
+                            FaultKind::kUndefined, &runtime.budget);
   }
   return get_attribute(runtime, subject, name);
 }
@@ -29,6 +31,11 @@ Value attribute(Runtime& runtime, const Value& subject, const Bound& arguments) 
 Value batch(Runtime& runtime, const Value& subject, const Bound& arguments) {
   const std::int64_t size = to_index(*arguments[0]);
   const Value* fill = arguments.given(1);
+  constexpr auto kMostItems = static_cast<std::int64_t>(kMaxLiveBytes / sizeof(Value));
+  if (size > kMostItems) {
+    raise(FaultKind::kLimit, "batch() makes rows of {} items; at most {} are made", size,
+          kMostItems);
+  }
   std::vector<Value> rows;
   std::vector<Value> row;
   for (Value& item : to_vector(subject, &runtime.budget)) {
@@ -37,9 +44,11 @@ Value batch(Runtime& runtime, const Value& subject, const Bound& arguments) {
     }
     row.push_back(std::move(item));
   }
-  while (fill != nullptr && !row.empty() && static_cast<std::int64_t>(row.size()) < size) {
-    runtime.budget.step();
-    row.push_back(*fill);
+  if (fill != nullptr && !row.empty() && static_cast<std::int64_t>(row.size()) < size) {
+    const auto items = static_cast<std::size_t>(size);
+    const Held held(runtime.budget, items * sizeof(Value));
+    runtime.budget.items(items - row.size());
+    row.resize(items, *fill);
   }
   if (!row.empty()) rows.push_back(Value::list(std::move(row), &runtime.budget));
   return make_generator(runtime, std::move(rows));

@@ -13,8 +13,8 @@
 namespace tern::text::jinja {
 namespace {
 
-Value abs_filter(Runtime& /*runtime*/, const Value& subject, const Bound& /*arguments*/) {
-  return absolute(subject);
+Value abs_filter(Runtime& runtime, const Value& subject, const Bound& /*arguments*/) {
+  return absolute(subject, &runtime.budget);
 }
 
 // Digits with single underscores between them, white space around; nothing when it is no number.
@@ -59,8 +59,8 @@ std::optional<double> parse_real(std::string_view given) {
   return negative ? -value : value;
 }
 
-// int(text, base); a number beyond 64 bits keeps its digits.
-std::optional<Value> parse_integer(std::string_view given, std::int64_t base) {
+// int(text, base); a number beyond 64 bits keeps its digits, up to as many as Python reads.
+std::optional<Value> parse_integer(std::string_view given, std::int64_t base, Budget* budget) {
   const auto cleaned = clean_number(given);
   if (!cleaned || base < 0 || base == 1 || base > 36) return std::nullopt;
   std::string_view text = *cleaned;
@@ -83,30 +83,34 @@ std::optional<Value> parse_integer(std::string_view given, std::int64_t base) {
   if (result.ptr != digits.data() + digits.size()) return std::nullopt;
   if (result.ec == std::errc::result_out_of_range) {
     if (base != 10) raise(FaultKind::kOverflow, "an integer beyond 64 bits");
-    return Value::big_integer(digits);
+    if (text.size() > kMaxIntegerDigits) return std::nullopt;
+    return Value::big_integer(digits, budget);
   }
   if (result.ec != std::errc{}) return std::nullopt;
   return Value::integer(value);
 }
 
-std::optional<Value> whole_of(double value) {
+std::optional<Value> whole_of(double value, Budget* budget) {
   if (!std::isfinite(value)) return std::nullopt;
   const double whole = std::trunc(value);
   if (whole >= 0x1p63 || whole < -0x1p63) {
-    return Value::big_integer(fmt::format("{:.0f}", whole));
+    return Value::big_integer(fmt::format("{:.0f}", whole), budget);
   }
   return Value::integer(static_cast<std::int64_t>(whole));
 }
 
-Value int_filter(Runtime& /*runtime*/, const Value& subject, const Bound& arguments) {
+Value int_filter(Runtime& runtime, const Value& subject, const Bound& arguments) {
   const Value otherwise = arguments[0] != nullptr ? *arguments[0] : Value::integer(0);
   const std::int64_t base = arguments[1] == nullptr ? 10 : to_index(*arguments[1]);
   require_defined(subject);
   std::optional<Value> result;
   if (subject.is_string()) {
-    result = parse_integer(subject.text(), base);
+    runtime.budget.characters(subject.text().size());
+    result = parse_integer(subject.text(), base, &runtime.budget);
     if (!result) {
-      if (const auto real = parse_real(subject.text())) result = whole_of(*real);
+      if (const auto real = parse_real(subject.text())) {
+        result = whole_of(*real, &runtime.budget);
+      }
     }
   } else if (subject.is_integer()) {
     result = Value::integer(subject.as_integer());
@@ -116,15 +120,16 @@ Value int_filter(Runtime& /*runtime*/, const Value& subject, const Bound& argume
     if (std::isinf(subject.as_real())) {
       raise(FaultKind::kOverflow, "cannot convert float infinity to integer");
     }
-    result = whole_of(subject.as_real());
+    result = whole_of(subject.as_real(), &runtime.budget);
   }
   return result.value_or(otherwise);
 }
 
-Value float_filter(Runtime& /*runtime*/, const Value& subject, const Bound& arguments) {
+Value float_filter(Runtime& runtime, const Value& subject, const Bound& arguments) {
   const Value otherwise = arguments[0] != nullptr ? *arguments[0] : Value::real(0.0);
   require_defined(subject);
   if (subject.is_string()) {
+    runtime.budget.characters(subject.text().size());
     const auto value = parse_real(subject.text());
     return value ? Value::real(*value) : otherwise;
   }
@@ -156,7 +161,7 @@ Value round_filter(Runtime& runtime, const Value& subject, const Bound& argument
   if (method == "common") {
     if (subject.is_integer() && places >= 0) return Value::integer(subject.as_integer());
     const double rounded = round_common(to_real(subject), places);
-    if (subject.is_integer()) return whole_of(rounded).value_or(subject);
+    if (subject.is_integer()) return whole_of(rounded, &runtime.budget).value_or(subject);
     return Value::real(rounded);
   }
   const Value scale =

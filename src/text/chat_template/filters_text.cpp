@@ -59,7 +59,9 @@ Value format_filter(Runtime& runtime, const Value& subject, const Bound& argumen
     return percent_format(text, Value::tuple(raw.positional, &runtime.budget), &runtime.budget);
   }
   Dict values;
-  for (const auto& [name, value] : raw.named) values.set(name, value);
+  for (const auto& [name, value] : raw.named) {
+    values.set(make_text(name, Origin::kTemplate, &runtime.budget), value, &runtime.budget);
+  }
   return percent_format(text, make_dict(std::move(values), &runtime.budget), &runtime.budget);
 }
 

@@ -58,6 +58,7 @@ class BraceFormatter {
 
   Value run() {
     const std::string& text = format_.text;
+    runtime_.budget.search(text.size());
     std::size_t begin = 0;
     for (std::size_t i = 0; i < text.size();) {
       if (text[i] != '{' && text[i] != '}') {
@@ -86,6 +87,7 @@ class BraceFormatter {
 
  private:
   void replace(std::string_view field) {
+    runtime_.budget.step();
     const std::size_t colon = std::min(field.find(':'), field.size());
     const std::string_view form = colon < field.size() ? field.substr(colon + 1) : "";
     const Spec spec = parse_spec(form);
@@ -164,6 +166,7 @@ class BraceFormatter {
       std::size_t at = 0;
       index = read_size(name, at, 999'999'999);
     } else {
+      runtime_.budget.items(arguments_.named.size());
       for (const auto& [key, value] : arguments_.named) {
         if (key == name) return value;
       }

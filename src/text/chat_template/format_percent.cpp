@@ -58,7 +58,7 @@ class PercentFormatter {
     if (close == std::string::npos) raise(FaultKind::kValue, "incomplete format key");
     if (!values_.is_dict()) raise(FaultKind::kType, "format requires a mapping");
     const std::string_view key = std::string_view(format_.text).substr(i + 1, close - i - 1);
-    const Value* found = values_.dict().dict.find(key);
+    const Value* found = values_.dict().dict.find(key, budget_);
     if (found == nullptr) raise(FaultKind::kValue, "format key {} is missing", quote(key));
     i = close + 1;
     named_ = true;

@@ -36,7 +36,7 @@ Dict collect(Runtime& runtime, const Arguments& arguments, std::string_view func
   }
   for (const auto& [name, value] : arguments.named) {
     runtime.budget.step();
-    dict.set(name, value);
+    dict.set(make_text(name, Origin::kTemplate, &runtime.budget), value, &runtime.budget);
   }
   return dict;
 }
@@ -66,7 +66,9 @@ Value make_namespace(Runtime& runtime, const Value& /*self*/, const Bound& argum
   for (const Dict::Entry& entry : data->attributes.entries()) {
     if (entry.key.is_string()) require_namespace_name(entry.key.text());
   }
-  runtime.budget.hold(sizeof(NamespaceData));
+  const std::size_t entries = data->attributes.size() * kBytesPerEntry;
+  runtime.budget.hold(sizeof(NamespaceData) + entries);
+  data->held = entries;
   runtime.namespaces.push_back(std::move(data));
   return Value::space(runtime.namespaces.back().get());
 }

@@ -46,21 +46,156 @@ TEST(HostileTemplate, NestedLoopsRunOutOfSteps) {
   EXPECT_GE(outcome.line, 1);
 }
 
+// Few evaluations, much work in each: the large texts and lists are made once, before the loop.
+Outcome run_often(const std::string& body) {
+  return run_timed(
+      "{% set a = 'a' * 1000000 %}{% set ab = a + 'b' %}{% set ba = 'b' + a %}"
+      "{% set other = 'a' * 1000000 %}{% set d = {a: 1} %}"
+      "{% set l = range(100000)|list %}{% set m = range(100000)|list %}"
+      "{% for i in range(20000) %}{% set x %}" +
+          body + "{% endset %}{% endfor %}",
+      kFewSteps);
+}
+
 TEST(HostileTemplate, StepsOfWholeOperationsCount) {
-  // Few evaluations, much work in each.
-  for (const std::string body :
-       {"{{ (s * 50000).find('b') }}", "{{ s * 100000 }}", "{{ (s * 50000)|upper|length }}",
-        "{{ (s * 50000).split('') if false else (s * 50000).split('aa')|length }}", "{{ l == m }}",
-        "{{ l|sort|length }}", "{{ (s * 50000).replace('', '-')|length }}", "{{ '%1000000d' % 1 }}",
-        "{{ [1] * 100000 }}", "{{ (s * 50000)|tojson|length }}", "{{ 'x'.center(1000000)|length }}",
-        "{{ (s * 50000)[::-1]|length }}"}) {
-    const Outcome outcome = run_timed(
-        "{% set s = 'aaaaaaaaaaaaaaaaaaaa' %}{% set l = range(100000)|list %}"
-        "{% set m = range(100000)|list %}{% for i in range(100000) %}" +
-            std::string("{% set x %}") + body + "{% endset %}{% endfor %}",
-        kFewSteps);
+  // The loop alone ends, so that what fails below is the work of the method.
+  ASSERT_FALSE(run_often("{{ a|length }}{{ a is defined }}").fault);
+  for (const std::string body : {
+           "a.capitalize()|length",
+           "a.casefold()|length",
+           "a.center(1000002)|length",
+           "a.count('b')",
+           "ab.endswith(ab)",
+           "a.expandtabs()|length",
+           "a.find('b')",
+           "a.find('ab')",
+           "'{}'.format(a)|length",
+           "ab.index('b')",
+           "a.isalnum()",
+           "a.isalpha()",
+           "a.isdecimal()",
+           "a.isdigit()",
+           "a.isidentifier()",
+           "a.islower()",
+           "a.isnumeric()",
+           "a.isprintable()",
+           "a.isspace()",
+           "a.istitle()",
+           "a.isupper()",
+           "a.join(['b', 'b'])|length",
+           "a.ljust(1000002)|length",
+           "a.lower()|length",
+           "a.lstrip('a')|length",
+           "a.partition('b')|length",
+           "ab.removeprefix(a)|length",
+           "ba.removesuffix(a)|length",
+           "a.replace('b', '')|length",
+           "a.replace('', '-')|length",
+           "a.rfind('b')",
+           "a.rfind('ba')",
+           "ba.rindex('b')",
+           "ba.rindex('ba')",
+           "a.rjust(1000002)|length",
+           "a.rpartition('b')|length",
+           "a.rsplit('b')|length",
+           "a.rsplit('bb', 1)|length",
+           "a.rstrip('a')|length",
+           "a.split('b')|length",
+           "a.split()|length",
+           "a.splitlines()|length",
+           "a.startswith(a)",
+           "a.strip('a')|length",
+           "a.swapcase()|length",
+           "a.title()|length",
+           "a.upper()|length",
+           "a.zfill(1000002)|length",
+           "a|upper|length",
+           "a|tojson|length",
+           "a|int",
+           "a|float",
+           "a[::-1]|length",
+           "(a ~ 'b')|length",
+           "('b' in a)",
+           "(a == other)",
+           "d[other]",
+           "d.get(other)",
+           "(other in d)",
+           "('%s' % a)|length",
+           "'%1000000d' % 1",
+           "('ab' * 1000000)|length",
+           "([1] * 100000)|length",
+           "(l == m)",
+           "l|sort|length",
+           "l|batch(200000, 0)|list|length",
+       }) {
+    const Outcome outcome = run_often("{{ " + body + " }}");
     EXPECT_EQ(outcome.fault, FaultKind::kLimit) << body << ": " << outcome.message;
   }
+}
+
+TEST(HostileTemplate, WhatNamesSomethingAbsentIsShort) {
+  const Outcome many = run_timed(
+      "{% set ns = namespace(l=[]) %}{% set b = 'x' * 60000000 %}"
+      "{% for i in range(100000) %}{% set ns.l = ns.l + [{}[b]] %}{% endfor %}");
+  EXPECT_EQ(many.fault, FaultKind::kLimit);
+  EXPECT_LT(many.most_live_bytes, 70u << 20);
+  EXPECT_EQ(run("{% set b = 'x' * 81 %}{{ {}[b].c }}").message,
+            "'dict object' has no attribute '" + std::string(80, 'x') + "'...");
+  EXPECT_EQ(run("{% set b = '__' + 'x' * 1000 %}{{ {}[b].c }}").message,
+            "access to attribute '__" + std::string(78, 'x') + "'... of 'dict' object is unsafe.");
+  EXPECT_EQ(run("{% set ns = namespace(a=1) %}{{ {}[ns].c }}").message,
+            "dict object has no element Namespace");
+  EXPECT_EQ(run("{{ {}[1].c }}").message, "dict object has no element 1");
+}
+
+TEST(HostileTemplate, WhatNamesSomethingAbsentCountsAsAlive) {
+  // Each of the 100-byte messages is held by a list of its own chain.
+  const Outcome outcome = run_timed(
+      "{% set ns = namespace(l=none) %}{% for i in range(200) %}{% set ns.l = [{}['a'], ns.l] %}"
+      "{% endfor %}");
+  EXPECT_FALSE(outcome.fault) << outcome.message;
+  EXPECT_GT(outcome.most_live_bytes, 200u * (sizeof(UndefinedData) + 36));
+}
+
+TEST(HostileTemplate, NamespacesAndRowsOfBatchesCountAsAlive) {
+  const std::string names = [] {
+    std::string all;
+    for (int i = 0; i < 1000; ++i) all += fmt::format("{{% set ns.name_{} = 1 %}}", i);
+    return all;
+  }();
+  const Outcome outcome = run_timed("{% set ns = namespace() %}" + names);
+  EXPECT_FALSE(outcome.fault) << outcome.message;
+  EXPECT_GT(outcome.most_live_bytes, 1000u * (kBytesPerEntry + sizeof(StringData)));
+  const Outcome rows = run_timed("{{ [1]|batch(9000000000, 0)|list|length }}");
+  EXPECT_EQ(rows.fault, FaultKind::kLimit);
+  EXPECT_THAT(rows.message, HasSubstr("rows of 9000000000 items"));
+  const Outcome large = run_timed("{{ [1]|batch(4000000, 0)|list|length }}");
+  EXPECT_FALSE(large.fault) << large.message;
+  EXPECT_GT(large.most_live_bytes, 4000000u * sizeof(Value) - 1);
+  EXPECT_EQ(run("{{ [1, 2, 3]|batch(2, 0)|list }}").text, "[[1, 2], [3, 0]]");
+}
+
+TEST(HostileTemplate, IntegersHaveAsManyDigitsAsInPython) {
+  EXPECT_EQ(run("{{ ('9' * 4300)|int }}").text, std::string(4300, '9'));
+  EXPECT_EQ(run("{{ ('9' * 4301)|int(7) }}").text, "7");
+  EXPECT_EQ(run("{{ " + std::string(4300, '9') + " }}").text, std::string(4300, '9'));
+  EXPECT_THAT(run("{{ " + std::string(4301, '9') + " }}").message, HasSubstr("at most 4300"));
+}
+
+TEST(HostileTemplate, ACallTakes255Arguments) {
+  const auto call = [](int count) {
+    std::string list;
+    for (int i = 0; i < count; ++i) list += fmt::format("a{}={},", i, i);
+    return "{{ dict(" + list + ")|length }}";
+  };
+  EXPECT_EQ(run(call(255)).text, "255");
+  EXPECT_THAT(run(call(256)).message, HasSubstr("more than 255 arguments"));
+  EXPECT_EQ(run("{{ cycler(*range(255)).next() }}").text, "0");
+  EXPECT_THAT(run("{{ cycler(*range(256)).next() }}").message, HasSubstr("at most 255"));
+  EXPECT_THAT(run("{% set d = dict(a=1) %}{% macro m() %}{{ kwargs|length }}{% endmacro %}"
+                  "{{ m(*range(255), **d) }}")
+                  .message,
+              HasSubstr("passes 256 arguments; at most 255"));
 }
 
 TEST(HostileTemplate, EndlessMacroEndsAtCallDepth64) {
@@ -266,7 +401,7 @@ TEST(HostileTemplate, OutputEndsAt16MiB) {
 }
 
 TEST(HostileTemplate, FiltersThatCallFiltersEnd) {
-  EXPECT_EQ(run_timed("{{ 'a'|map(" + repeated("'map',", 10000) + "'upper')|list }}").fault,
+  EXPECT_EQ(run_timed("{{ 'a'|map(" + repeated("'map',", 200) + "'upper')|list }}").fault,
             FaultKind::kRecursion);
   EXPECT_EQ(run_timed("{{ [['a']]|map('map', 'upper')|map('list')|list }}").text, "[['A']]");
 }
@@ -293,6 +428,14 @@ TEST(HostileTemplate, LargeTemplatesLoadInLinearTime) {
   EXPECT_TRUE(ChatTemplate::parse(repeated("{%", 1) + " if a %}" + repeated("{#-#}", 100000) +
                                   "{% endif %}")
                   .ok());
+  std::string names;
+  for (int i = 0; i < 100000; ++i) names += fmt::format("a{}=1,", i);
+  const auto call = ChatTemplate::parse("{{ f(" + names + ") }}");
+  ASSERT_FALSE(call.ok());
+  EXPECT_THAT(call.error().message(), HasSubstr("a call has more than 255 arguments"));
+  const auto macro = ChatTemplate::parse("{% macro m(" + names + "b) %}{% endmacro %}");
+  ASSERT_FALSE(macro.ok());
+  EXPECT_THAT(macro.error().message(), HasSubstr("a macro has more than 255 parameters"));
   EXPECT_LT(seconds_since(start), kSeconds);
 }
 

@@ -20,7 +20,13 @@ class ValueReader final : public nlohmann::json_sax<nlohmann::json> {
   }
   // Integers beyond 64 bits arrive here, with their digits.
   bool number_float(number_float_t value, const string_t& digits) override {
-    if (digits.find_first_of(".eE") == std::string::npos) return add(Value::big_integer(digits));
+    if (digits.find_first_of(".eE") == std::string::npos) {
+      if (digits.size() > kMaxIntegerDigits) {
+        return stop(fmt::format("an integer of {} digits; at most {} are allowed", digits.size(),
+                                kMaxIntegerDigits));
+      }
+      return add(Value::big_integer(digits));
+    }
     return add(Value::real(value));
   }
   bool string(string_t& value) override {

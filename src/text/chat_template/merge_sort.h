@@ -8,8 +8,9 @@
 
 namespace tern::text::jinja {
 
-// Merges runs of growing length. std::stable_sort does the same, but through a library function
-// that newer compilers report as deprecated.
+// Merges runs of growing length. Every order of comparisons ends and stays inside of `items`, also
+// one that contradicts itself, as NaN does; std::stable_sort promises nothing then. After a throw
+// the items have no meaning.
 template <class T, class Less>
 void merge_sort(std::vector<T>& items, Less&& less) {
   std::vector<T> merged(items.size());

@@ -77,7 +77,8 @@ std::int64_t find_in(Runtime& runtime, const Value& self, const Args& arguments,
   const std::string& needle = text_argument(*arguments[0], "find").text;
   const Part part = part_of(runtime, self.string(), arguments, 1);
   if (!part.exists) return -1;
-  runtime.budget.bytes(needle.size());
+  // Searching from the end copies the text first.
+  runtime.budget.search((last ? 2 : 1) * (part.text.size() + needle.size()));
   const std::size_t at = last ? find_last_text(part.text, needle) : find_text(part.text, needle);
   if (at == std::string_view::npos) return -1;
   return part.first + static_cast<std::int64_t>(count_code_points(part.text.substr(0, at)));
@@ -99,10 +100,10 @@ Value count(Runtime& runtime, const Value& self, const Args& arguments) {
   const std::string& needle = text_argument(*arguments[0], "count").text;
   const Part part = part_of(runtime, self.string(), arguments, 1);
   if (!part.exists) return Value::integer(0);
+  runtime.budget.search(part.text.size() + needle.size());
   if (needle.empty()) {
     return Value::integer(static_cast<std::int64_t>(count_code_points(part.text)) + 1);
   }
-  runtime.budget.search(part.text.size() + needle.size());
   std::int64_t found = 0;
   std::size_t at = 0;
   while ((at = find_text(part.text, needle, at)) != std::string_view::npos) {
@@ -151,7 +152,7 @@ Value partition(Runtime& runtime, const Value& self, const Args& arguments) {
   const StringData& text = self.string();
   const StringData& mark = text_argument(*arguments[0], "partition");
   if (mark.text.empty()) raise(FaultKind::kValue, "empty separator");
-  runtime.budget.search(text.text.size() + mark.text.size());
+  runtime.budget.search((last ? 2 : 1) * (text.text.size() + mark.text.size()));
   const std::size_t at =
       last ? find_last_text(text.text, mark.text) : find_text(text.text, mark.text);
   const Value empty = Value::string("", Origin::kTemplate);
@@ -187,6 +188,7 @@ Value join(Runtime& runtime, const Value& self, const Args& arguments) {
 Value remove_prefix(Runtime& runtime, const Value& self, const Args& arguments) {
   const std::string& prefix = text_argument(*arguments[0], "removeprefix").text;
   const StringData& text = self.string();
+  runtime.budget.bytes(prefix.size());
   if (!text.text.starts_with(prefix)) return self;
   return slice_text(text, prefix.size(), text.text.size(), &runtime.budget);
 }
@@ -194,6 +196,7 @@ Value remove_prefix(Runtime& runtime, const Value& self, const Args& arguments) 
 Value remove_suffix(Runtime& runtime, const Value& self, const Args& arguments) {
   const std::string& suffix = text_argument(*arguments[0], "removesuffix").text;
   const StringData& text = self.string();
+  runtime.budget.bytes(suffix.size());
   if (!text.text.ends_with(suffix)) return self;
   return slice_text(text, 0, text.text.size() - suffix.size(), &runtime.budget);
 }

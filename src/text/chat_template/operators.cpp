@@ -238,7 +238,7 @@ Value arithmetic(ArithmeticOp op, const Value& a, const Value& b, Budget* budget
   raise_operands(op, a, b);
 }
 
-Value negate(const Value& value) {
+Value negate(const Value& value, Budget* budget) {
   require_defined(value);
   if (value.is_integer()) {
     if (value.as_integer() == INT64_MIN) raise_overflow();
@@ -248,19 +248,19 @@ Value negate(const Value& value) {
   if (value.is(Kind::kBigInt)) {
     const std::string_view digits = value.text();
     if (digits == "9223372036854775808") return Value::integer(INT64_MIN);
-    if (digits.front() == '-') return Value::big_integer(std::string(digits.substr(1)));
-    return Value::big_integer("-" + std::string(digits));
+    if (digits.front() == '-') return Value::big_integer(std::string(digits.substr(1)), budget);
+    return Value::big_integer("-" + std::string(digits), budget);
   }
   raise(FaultKind::kType, "bad operand type for unary -: '{}'", type_name(value));
 }
 
-Value absolute(const Value& value) {
+Value absolute(const Value& value, Budget* budget) {
   require_defined(value);
   if (value.is_integer()) {
-    return value.as_integer() < 0 ? negate(value) : Value::integer(value.as_integer());
+    return value.as_integer() < 0 ? negate(value, budget) : Value::integer(value.as_integer());
   }
   if (value.is(Kind::kFloat)) return Value::real(std::fabs(value.as_real()));
-  if (value.is(Kind::kBigInt)) return value.text().front() == '-' ? negate(value) : value;
+  if (value.is(Kind::kBigInt)) return value.text().front() == '-' ? negate(value, budget) : value;
   raise(FaultKind::kType, "bad operand type for abs(): '{}'", type_name(value));
 }
 

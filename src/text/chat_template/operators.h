@@ -17,8 +17,8 @@ enum class ArithmeticOp : std::uint8_t {
 
 // Numbers, text + text, list + list, text * integer, list * integer, text % values.
 [[nodiscard]] Value arithmetic(ArithmeticOp op, const Value& a, const Value& b, Budget* budget);
-[[nodiscard]] Value negate(const Value& value);
-[[nodiscard]] Value absolute(const Value& value);
+[[nodiscard]] Value negate(const Value& value, Budget* budget);
+[[nodiscard]] Value absolute(const Value& value, Budget* budget);
 // The float that a number is; a TypeError for what is no number.
 [[nodiscard]] double to_real(const Value& value);
 // An integer within [min, max] as arguments of methods need it; a TypeError for other kinds.

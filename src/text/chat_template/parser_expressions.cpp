@@ -264,6 +264,10 @@ Expr Parser::parse_number() {
   const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
   if (result.ec != std::errc{}) {
     if (base != 10) fail_at(token, "an integer beyond 64 bits");
+    if (digits.size() > kMaxIntegerDigits) {
+      fail_at(token, fmt::format("an integer of {} digits; at most {} are read", digits.size(),
+                                 kMaxIntegerDigits));
+    }
     return {token.line, Literal{Value::big_integer(std::string(digits))}};
   }
   return {token.line, Literal{Value::integer(value)}};

@@ -149,6 +149,9 @@ CallArguments Parser::parse_arguments() {
       if (at_op(")")) break;
     }
     first = false;
+    if (arguments.positional.size() + arguments.named.size() >= kMaxArguments) {
+      fail(fmt::format("a call has more than {} arguments", kMaxArguments));
+    }
     if (skip_op("*")) {
       if (arguments.star || arguments.double_star)
         fail("invalid syntax for function call expression");

@@ -196,6 +196,9 @@ void Parser::parse_signature(MacroNode& macro) {
         macro.parameters.end()) {
       fail_at(token, fmt::format("duplicate argument '{}'", name));
     }
+    if (macro.parameters.size() >= kMaxArguments) {
+      fail_at(token, fmt::format("a macro has more than {} parameters", kMaxArguments));
+    }
     macro.parameters.push_back(std::move(name));
     if (skip_op("=")) {
       macro.defaults.push_back(parse_expression());

@@ -186,4 +186,14 @@ std::string quote(std::string_view text) {
   return out.take();
 }
 
+std::string shortened(std::string_view text) {
+  const std::size_t end = byte_position(text, kShownCharacters);
+  return std::string(text.substr(0, end)) + (end < text.size() ? "..." : "");
+}
+
+std::string quote_short(std::string_view text) {
+  const std::size_t end = byte_position(text, kShownCharacters);
+  return quote(text.substr(0, end)) + (end < text.size() ? "..." : "");
+}
+
 }  // namespace tern::text::jinja

@@ -14,5 +14,9 @@ void append_repr(TextBuilder& out, const Value& value);
 [[nodiscard]] std::string format_real(double value);
 // repr of a text: quotes chosen and escapes made as in Python.
 [[nodiscard]] std::string quote(std::string_view text);
+// For messages: a text of any length, cut after kShownCharacters with three dots; quoted likewise.
+inline constexpr std::size_t kShownCharacters = 80;
+[[nodiscard]] std::string shortened(std::string_view text);
+[[nodiscard]] std::string quote_short(std::string_view text);
 
 }  // namespace tern::text::jinja

@@ -17,7 +17,8 @@ struct Outcome {
   std::optional<FaultKind> fault;
   std::string message;
   int line = 0;
-  std::size_t live_bytes = 0;  // held when all was over
+  std::size_t live_bytes = 0;       // held when all was over
+  std::size_t most_live_bytes = 0;  // held at any time
   std::uint64_t steps = 0;
 };
 
@@ -46,6 +47,7 @@ inline Outcome run(std::string_view source, const Value& variables = make_dict({
     outcome.line = fault.line() != 0 ? fault.line() : line;
   }
   outcome.live_bytes = budget.live();
+  outcome.most_live_bytes = budget.most_live();
   outcome.steps = budget.steps();
   return outcome;
 }

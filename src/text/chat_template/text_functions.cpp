@@ -245,7 +245,7 @@ std::vector<Value> split_from_right(Runtime& runtime, const StringData& text,
     const std::string& mark = text_argument(*separator, "rsplit").text;
     if (mark.empty()) raise(FaultKind::kValue, "empty separator");
     for (; limit != 0; --limit) {
-      runtime.budget.search(end);
+      runtime.budget.search(2 * end);
       const std::size_t at = find_last_text(std::string_view(all).substr(0, end), mark);
       if (at == std::string_view::npos) break;
       add(at + mark.size(), end);

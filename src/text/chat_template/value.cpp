@@ -2,9 +2,11 @@
 #include "text/chat_template/value.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "text/chat_template/characters.h"
 #include "text/chat_template/compare.h"
+#include "text/chat_template/text_builder.h"
 
 namespace tern::text::jinja {
 namespace {
@@ -76,8 +78,7 @@ ListData::ListData(Budget* owner, std::vector<Value> values)
       items(std::move(values)) {}
 
 DictData::DictData(Budget* owner, Dict content)
-    : Object(owner, sizeof(DictData) + content.size() * (sizeof(Dict::Entry) + 64),
-             depth_of(content)),
+    : Object(owner, sizeof(DictData) + content.size() * kBytesPerEntry, depth_of(content)),
       dict(std::move(content)) {}
 
 ViewData::ViewData(Budget* owner, Value of, ViewKind which)
@@ -116,8 +117,8 @@ Value Value::real(double value) {
   return result;
 }
 
-Value Value::big_integer(std::string digits) {
-  return object(Kind::kBigInt, std::make_shared<DigitsData>(std::move(digits)));
+Value Value::big_integer(std::string digits, Budget* budget) {
+  return object(Kind::kBigInt, std::make_shared<DigitsData>(budget, std::move(digits)));
 }
 
 Value Value::string(std::string text, Origin origin) {
@@ -136,8 +137,9 @@ Value Value::tuple(std::vector<Value> items, Budget* budget) {
 
 Value Value::dict(std::shared_ptr<DictData> data) { return object(Kind::kDict, std::move(data)); }
 
-Value Value::undefined(std::string message, FaultKind kind) {
-  return object(Kind::kUndefined, std::make_shared<UndefinedData>(std::move(message), kind));
+Value Value::undefined(std::string message, FaultKind kind, Budget* budget) {
+  return object(Kind::kUndefined,
+                std::make_shared<UndefinedData>(budget, std::move(message), kind));
 }
 
 Value Value::space(NamespaceData* data) {
@@ -157,20 +159,26 @@ std::string_view Value::text() const {
                                 : std::string_view(string().text);
 }
 
-std::optional<std::size_t> Dict::position(std::string_view key) const {
+std::optional<std::size_t> Dict::position(std::string_view key, Budget* budget) const {
   if (entries_.size() > kLinearKeys) {
+    // A tree of n nodes is at most 2 log2 n deep, and each comparison may read the whole key.
+    if (budget != nullptr) budget->bytes(key.size() * std::bit_width(index_.size()));
     const auto found = index_.find(key);
     if (found == index_.end()) return std::nullopt;
     return found->second;
   }
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (entries_[i].key.is_string() && entries_[i].key.text() == key) return i;
+    if (!entries_[i].key.is_string()) continue;
+    const std::string_view other = entries_[i].key.text();
+    if (other.size() != key.size()) continue;
+    if (budget != nullptr) budget->bytes(key.size());
+    if (other == key) return i;
   }
   return std::nullopt;
 }
 
 std::optional<std::size_t> Dict::position(const Value& key, Budget* budget) const {
-  if (key.is_string()) return position(key.text());
+  if (key.is_string()) return position(key.text(), budget);
   if (budget != nullptr) budget->items(entries_.size());
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     if (!entries_[i].key.is_string() && equals(entries_[i].key, key, budget)) return i;
@@ -178,8 +186,8 @@ std::optional<std::size_t> Dict::position(const Value& key, Budget* budget) cons
   return std::nullopt;
 }
 
-const Value* Dict::find(std::string_view key) const {
-  const auto found = position(key);
+const Value* Dict::find(std::string_view key, Budget* budget) const {
+  const auto found = position(key, budget);
   return found ? &entries_[*found].value : nullptr;
 }
 
@@ -210,6 +218,15 @@ void Dict::set(std::string_view key, Value value, Origin origin) {
 void Dict::clear() {
   index_.clear();
   entries_.clear();
+}
+
+void NamespaceData::set(std::string_view name, Value value, Budget& budget) {
+  const std::size_t before = attributes.size();
+  attributes.set(make_text(std::string(name), Origin::kTemplate, &budget), std::move(value),
+                 &budget);
+  if (attributes.size() == before) return;
+  budget.hold(kBytesPerEntry);
+  held += kBytesPerEntry;
 }
 
 Value make_dict(Dict dict, Budget* budget) {

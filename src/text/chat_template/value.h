@@ -68,7 +68,7 @@ class Value {
   static Value boolean(bool value);
   static Value integer(std::int64_t value);
   static Value real(double value);
-  static Value big_integer(std::string digits);
+  static Value big_integer(std::string digits, Budget* budget = nullptr);
   // A text of one origin that counts against no budget. Bytes that are not UTF-8 become U+FFFD, so
   // that every text of the engine is valid.
   static Value string(std::string text, Origin origin = Origin::kData);
@@ -76,7 +76,8 @@ class Value {
   static Value tuple(std::vector<Value> items, Budget* budget = nullptr);
   static Value dict(std::shared_ptr<DictData> data);
   // `message` is what an attempt to use it says.
-  static Value undefined(std::string message, FaultKind kind = FaultKind::kUndefined);
+  static Value undefined(std::string message, FaultKind kind = FaultKind::kUndefined,
+                         Budget* budget = nullptr);
   static Value space(NamespaceData* data);
   static Value object(Kind kind, std::shared_ptr<Object> data);
 
@@ -148,7 +149,8 @@ class Dict {
     Value key;
     Value value;
   };
-  [[nodiscard]] const Value* find(std::string_view key) const;
+  // The budget (may be null) pays for comparing keys.
+  [[nodiscard]] const Value* find(std::string_view key, Budget* budget = nullptr) const;
   [[nodiscard]] const Value* find(const Value& key, Budget* budget) const;
   // The first key stays when it is set again. Unhashable keys are refused.
   void set(Value key, Value value, Budget* budget);
@@ -158,7 +160,7 @@ class Dict {
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
 
  private:
-  [[nodiscard]] std::optional<std::size_t> position(std::string_view key) const;
+  [[nodiscard]] std::optional<std::size_t> position(std::string_view key, Budget* budget) const;
   [[nodiscard]] std::optional<std::size_t> position(const Value& key, Budget* budget) const;
 
   std::vector<Entry> entries_;
@@ -171,9 +173,16 @@ struct DictData final : Object {
   const Dict dict;
 };
 
+// What an entry of a dictionary takes: itself, and a node of the index.
+inline constexpr std::size_t kBytesPerEntry = sizeof(Dict::Entry) + 64;
+
 // The only object a template can change: set ns.name = value.
 struct NamespaceData {
+  // Counts a new name; `name` is one that require_namespace_name() passed.
+  void set(std::string_view name, Value value, Budget& budget);
+
   Dict attributes;
+  std::size_t held = 0;  // bytes that count against the budget beside names and values
 };
 
 enum class ViewKind : std::uint8_t { kKeys, kValues, kItems };
@@ -196,14 +205,17 @@ struct GeneratorData final : Object {
 };
 
 struct UndefinedData final : Object {
-  UndefinedData(std::string text, FaultKind fault)
-      : Object(nullptr, 0, 0), message(std::move(text)), kind(fault) {}
+  UndefinedData(Budget* owner, std::string text, FaultKind fault)
+      : Object(owner, sizeof(UndefinedData) + text.size(), 0),
+        message(std::move(text)),
+        kind(fault) {}
   const std::string message;
   const FaultKind kind;
 };
 
 struct DigitsData final : Object {
-  explicit DigitsData(std::string text) : Object(nullptr, 0, 0), digits(std::move(text)) {}
+  DigitsData(Budget* owner, std::string text)
+      : Object(owner, sizeof(DigitsData) + text.size(), 0), digits(std::move(text)) {}
   const std::string digits;  // with a sign when negative
 };
 
