@@ -42,11 +42,13 @@ Result<void> read_types(const GgufFile& file, text::TokenizerData& data) {
                     kTypes));
     return {};
   }
-  TERN_ASSIGN(const auto types, file.get_ints(kTypes));
-  if (types.size() != count) {
+  // Before the numbers are expanded: a file may claim far more of them than there are tokens.
+  const GgufPair& pair = *file.find(kTypes);
+  if (pair.type == GgufType::kArray && pair.count != count) {
     return fail(ErrorCode::kInvalidFile, "key '{}' has {} entries, but '{}' has {}", kTypes,
-                types.size(), kTokens, count);
+                pair.count, kTokens, count);
   }
+  TERN_ASSIGN(const auto types, file.get_ints(kTypes));
   data.types.reserve(count);
   for (std::size_t id = 0; id < count; ++id) {
     if (types[id] < 1 || types[id] > 6) {

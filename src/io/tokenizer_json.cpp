@@ -2,6 +2,7 @@
 #include "io/tokenizer_json.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -172,7 +173,6 @@ Result<void> TokenizerJsonReader::check_decoder() const {
 
 // Which entry of the vocabulary has an id; -1: none.
 Result<void> TokenizerJsonReader::place_vocabulary(std::vector<std::int32_t>& entry_of) {
-  words_ = text::StringIndex(document_.ids.size());
   for (std::size_t i = 0; i < document_.ids.size(); ++i) {
     const auto id = static_cast<std::size_t>(document_.ids[i]);
     if (id >= entry_of.size()) entry_of.resize(id + 1, -1);
@@ -182,10 +182,14 @@ Result<void> TokenizerJsonReader::place_vocabulary(std::vector<std::int32_t>& en
                  escape_for_message(document_.vocabulary[i]), id);
     }
     entry_of[id] = static_cast<std::int32_t>(i);
-    if (!words_.add(document_.vocabulary, static_cast<std::int32_t>(i))) {
-      return bad("token '{}' is given twice, with the id {} too",
-                 escape_for_message(document_.vocabulary[i]), id);
-    }
+  }
+  std::vector<std::int32_t> entries(document_.ids.size());
+  std::iota(entries.begin(), entries.end(), 0);
+  words_ = text::StringIndex(document_.vocabulary, entries);
+  if (const auto again = words_.first_duplicate()) {
+    const auto i = static_cast<std::size_t>(*again);
+    return bad("token '{}' is given twice, with the id {} too",
+               escape_for_message(document_.vocabulary[i]), document_.ids[i]);
   }
   return {};
 }

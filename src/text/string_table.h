@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,22 +45,32 @@ class StringTable {
 };
 
 // Finds strings of a table by content. Holds numbers only: the table is given with each call and
-// must be the one that the numbers came from.
+// must be the one that the numbers came from. The hash spreads ordinary strings; a file whose
+// strings all have one hash makes a lookup a binary search, and nothing slower than that.
 class StringIndex {
  public:
-  // Room for up to `strings` entries.
-  explicit StringIndex(std::size_t strings = 0);
+  StringIndex() : first_(2, 0) {}  // of no strings
+  // Of equal strings the one with the lowest number is found.
+  StringIndex(const StringTable& table, std::span<const std::int32_t> numbers);
 
-  // Enters table[number]; where an equal string is in the index already, that one stays and false
-  // is returned.
-  bool add(const StringTable& table, std::int32_t number);
   [[nodiscard]] std::optional<std::int32_t> find(const StringTable& table,
                                                  std::string_view string) const;
+  // The lowest number whose string has a lower number too.
+  [[nodiscard]] std::optional<std::int32_t> first_duplicate() const { return first_duplicate_; }
 
  private:
-  [[nodiscard]] std::size_t slot_of(const StringTable& table, std::string_view string) const;
+  struct Entry {
+    std::uint32_t hash;
+    std::int32_t number;
+  };
+  [[nodiscard]] std::size_t bucket_of(std::uint32_t hash) const {
+    return bits_ == 0 ? 0 : hash >> (32 - bits_);
+  }
 
-  std::vector<std::int32_t> slots_;  // a power of two, at most half full; -1: free
+  int bits_ = 0;                      // of the hash, that name a bucket
+  std::vector<Entry> entries_;        // by hash, then by string
+  std::vector<std::uint32_t> first_;  // [2^bits + 1]: entries of a bucket
+  std::optional<std::int32_t> first_duplicate_;
 };
 
 }  // namespace tern::text

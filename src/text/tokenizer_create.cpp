@@ -1,6 +1,7 @@
 // From what a file says to a tokenizer that works: every id, token and merge is checked here.
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "base/limits.h"
 #include "base/utf8.h"
@@ -12,7 +13,7 @@ namespace tern::text {
 
 class TokenizerBuilder {
  public:
-  explicit TokenizerBuilder(const TokenizerData& data) : data_(data), index_(data.tokens.size()) {}
+  explicit TokenizerBuilder(const TokenizerData& data) : data_(data) {}
 
   Result<Tokenizer> build() {
     TERN_TRY(check_sizes());
@@ -133,8 +134,10 @@ Result<void> TokenizerBuilder::set_pieces() {
     const auto piece = piece_of(id);
     if (!piece.ok()) return piece.error();
     result_.pieces_.add(*piece);
-    index_.add(data_.tokens, static_cast<std::int32_t>(id));
   }
+  std::vector<std::int32_t> all(count);
+  std::iota(all.begin(), all.end(), 0);
+  index_ = StringIndex(data_.tokens, all);
   result_.types_ = data_.types;
   return {};
 }
@@ -163,12 +166,12 @@ Result<Merge> TokenizerBuilder::merge_of(std::size_t number) const {
 }
 
 Result<void> TokenizerBuilder::set_merges() {
-  std::vector<Merge> merges;
-  merges.reserve(data_.merges.size());
   if (data_.merges.size() > limits::kVocabulary) {
     return bad("there are {} merges; at most {} are read", data_.merges.size(),
                limits::kVocabulary);
   }
+  std::vector<Merge> merges;
+  merges.reserve(data_.merges.size());
   for (std::size_t i = 0; i < data_.merges.size(); ++i) {
     const auto merge = merge_of(i);
     if (!merge.ok()) return merge.error();
@@ -275,13 +278,14 @@ Result<void> TokenizerBuilder::check_chat_template() const {
 
 void TokenizerBuilder::set_words() {
   if (!result_.whole_words_) return;
-  result_.words_ = StringIndex(data_.tokens.size());
+  std::vector<std::int32_t> words;
   for (std::size_t id = 0; id < data_.tokens.size(); ++id) {
     const TokenType type = data_.types[id];
     if (type == TokenType::kNormal || type == TokenType::kUserDefined) {
-      result_.words_.add(result_.pieces_, static_cast<std::int32_t>(id));
+      words.push_back(static_cast<std::int32_t>(id));
     }
   }
+  result_.words_ = StringIndex(result_.pieces_, words);
 }
 
 }  // namespace tern::text

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "text/byte_level.h"
 
@@ -335,13 +338,28 @@ TEST(StringIndex, FindsStringsAndKeepsTheFirstOfEqualOnes) {
   EXPECT_EQ(table.size(), 4U);
   EXPECT_EQ(table[2], "bc");
   EXPECT_EQ(table[1], "");
-  StringIndex index(4);
-  EXPECT_TRUE(index.add(table, 0));
-  EXPECT_TRUE(index.add(table, 2));
-  EXPECT_FALSE(index.add(table, 3));
+  const std::array<std::int32_t, 3> numbers = {3, 0, 2};
+  const StringIndex index(table, numbers);
   EXPECT_EQ(index.find(table, "a"), 0);
   EXPECT_EQ(index.find(table, "bc"), 2);
   EXPECT_EQ(index.find(table, ""), std::nullopt);
+  EXPECT_EQ(index.first_duplicate(), 3);
+  EXPECT_EQ(StringIndex().find(table, "a"), std::nullopt);
+  EXPECT_EQ(StringIndex(table, {}).first_duplicate(), std::nullopt);
+}
+
+TEST(StringIndex, FindsEachOfManyStrings) {
+  StringTable table;
+  std::vector<std::int32_t> numbers;
+  for (std::int32_t i = 0; i < 20000; ++i) {
+    table.add("word" + std::to_string(i));
+    numbers.push_back(i);
+  }
+  const StringIndex index(table, numbers);
+  for (const std::int32_t i : numbers) {
+    ASSERT_EQ(index.find(table, "word" + std::to_string(i)), i);
+    ASSERT_EQ(index.find(table, "none" + std::to_string(i)), std::nullopt);
+  }
 }
 
 }  // namespace
