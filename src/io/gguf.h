@@ -101,7 +101,7 @@ struct GgufTensor {
                                      1};  // ne[0] is contiguous; entries from `dims` on are 1
   quant::Format format = quant::Format::kF32;
   std::uint32_t type_id = 0;      // as in the file
-  std::string_view type_name;     // "Q1_0", "Q2_0 (64)", "Q2_0 (128, older)"
+  std::string_view type_name;     // "Q1_0", "Q2_0", "Q2_0 (128, older)"
   std::uint64_t offset = 0;       // relative to the data section
   std::uint64_t file_offset = 0;  // of the first byte
   std::span<const std::byte> bytes;
@@ -114,7 +114,7 @@ struct GgufTensor {
 };
 
 struct GgufOptions {
-  // Which reading of an ambiguous type id to take (F06): "q2_0-g64" or "q2_0-g128". Empty: decide
+  // Which reading of an ambiguous type id to take: "q2_0-g64" or "q2_0-g128". Empty: decide
   // from the offsets.
   std::string layout;
 };

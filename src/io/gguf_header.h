@@ -39,7 +39,7 @@ struct GgufHeader {
 
 [[nodiscard]] Result<GgufHeader> read_gguf_header(std::span<const std::byte> file);
 
-// F03: "damaged or incomplete: tensor 't' needs bytes 128..144, the file has 100"
+// "damaged or incomplete: tensor 't' needs bytes 128..144, the file has 100"
 [[nodiscard]] Error beyond_file(std::string_view what, std::uint64_t begin, std::uint64_t bytes,
                                 std::uint64_t file_bytes);
 

@@ -70,17 +70,7 @@ double load_float(GgufType type, const std::byte* at) {
 }
 
 std::string quoted(std::string_view text, std::size_t limit) {
-  const bool is_cut = text.size() > limit;
-  std::string result = "\"";
-  // escape_for_message cuts at 64 bytes: longer texts go through it in pieces
-  std::string_view rest = is_cut ? text.substr(0, limit) : text;
-  while (!rest.empty()) {
-    std::size_t piece = std::min<std::size_t>(rest.size(), 60);
-    if (piece < rest.size()) piece -= incomplete_utf8_suffix(rest.substr(0, piece));
-    result += escape_for_message(rest.substr(0, piece));
-    rest.remove_prefix(piece);
-  }
-  return result + (is_cut ? "...\"" : "\"");
+  return '"' + escape_for_message(text, limit) + '"';
 }
 
 std::string scalar_text(GgufType type, const std::byte* at) {

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/half.h"
+#include "base/utf8.h"
 
 namespace tern::io {
 namespace {
@@ -50,8 +51,7 @@ Replay replay(const GgufHeader& header, std::uint64_t file_bytes, const Choice& 
     const GgufTensorInfo& tensor = header.tensors[run.tensor];
     const GgufBlock& block = block_of(tensor, choice);
     run.expected = position;
-    // elements < 2^63 and at most 36 bytes per block: the product may wrap, an end beyond the file
-    // may not pass
+    // elements < 2^63: blocks times bytes may not fit 64 bits, and counts as an end beyond the file
     const auto bytes = checked_mul(tensor.elements / block.weights, block.bytes);
     run.bytes = bytes.value_or(~std::uint64_t{0});
     if (tensor.ne[0] % block.weights != 0) {
@@ -78,7 +78,7 @@ Replay replay(const GgufHeader& header, std::uint64_t file_bytes, const Choice& 
 
 // Every combination of readings of the contested ids that occur; `layout` leaves one reading of the
 // id that has it.
-Result<std::vector<Choice>> choices_of(const GgufHeader& header, std::string_view layout) {
+std::vector<Choice> choices_of(const GgufHeader& header, std::string_view layout) {
   std::vector<std::uint32_t> ids;
   for (const GgufTensorInfo& tensor : header.tensors) {
     if (is_contested(tensor.type_id) && std::ranges::count(ids, tensor.type_id) == 0) {
@@ -105,7 +105,8 @@ Result<std::vector<Choice>> choices_of(const GgufHeader& header, std::string_vie
 
 Result<void> check_layout_name(std::string_view layout) {
   if (layout.empty() || layout == "q2_0-g64" || layout == "q2_0-g128") return {};
-  return fail(ErrorCode::kUsage, "layout '{}' is not known; known: q2_0-g64 q2_0-g128", layout);
+  return fail(ErrorCode::kUsage, "layout '{}' is not known; known: q2_0-g64 q2_0-g128",
+              escape_for_message(layout));
 }
 
 const GgufTensorInfo& first_of_type(const GgufHeader& header, std::uint32_t id) {
@@ -260,15 +261,14 @@ Result<ResolvedLayouts> resolve_layouts(const GgufHeader& header, std::uint64_t 
                                         std::string_view layout) {
   TERN_TRY(check_layout_name(layout));
   TERN_TRY(refuse_foreign_types(header, file_bytes));
-  const auto choices = choices_of(header, layout);
-  if (!choices.ok()) return choices.error();
+  const std::vector<Choice> choices = choices_of(header, layout);
   ResolvedLayouts result;
   result.alignment = header.alignment;
-  const Choice* chosen = &choices->front();
+  const Choice* chosen = &choices.front();
   if (!chosen->readings.empty()) {
     const auto run_all = [&](std::uint64_t alignment) {
       std::vector<Replay> runs;
-      for (const Choice& choice : *choices) {
+      for (const Choice& choice : choices) {
         runs.push_back(replay(header, file_bytes, choice, alignment));
       }
       return runs;
@@ -295,6 +295,7 @@ Result<ResolvedLayouts> resolve_layouts(const GgufHeader& header, std::uint64_t 
 
 ScalePlaces sample_scale_places(std::span<const std::span<const std::byte>> tensors) {
   constexpr std::uint64_t kBlockBytes = 34;
+  constexpr std::uint64_t kScaleBytes = 2;
   constexpr std::uint64_t kWanted = 2000;
   std::uint64_t total = 0;
   for (const auto tensor : tensors) total += tensor.size() / kBlockBytes;
@@ -303,15 +304,16 @@ ScalePlaces sample_scale_places(std::span<const std::span<const std::byte>> tens
   std::size_t tensor = 0;
   std::uint64_t first = 0;  // number of the first block of `tensor`
   for (std::uint64_t i = 0; i < places.blocks; ++i) {
-    const std::uint64_t wanted = i * total / places.blocks;  // total is below 2^59 / 2000
+    const std::uint64_t wanted = i * total / places.blocks;  // below 2^59: no file has 2^52 bytes
     while (wanted - first >= tensors[tensor].size() / kBlockBytes) {
       first += tensors[tensor].size() / kBlockBytes;
       ++tensor;
     }
     const auto block = tensors[tensor].subspan(
         static_cast<std::size_t>((wanted - first) * kBlockBytes), kBlockBytes);
-    if (is_bad(block.subspan(2), block.data())) ++places.bad_first;
-    if (is_bad(block.first(32), block.data() + 32)) ++places.bad_last;
+    if (is_bad(block.subspan(kScaleBytes), block.data())) ++places.bad_first;
+    constexpr std::uint64_t kCodeBytes = kBlockBytes - kScaleBytes;
+    if (is_bad(block.first(kCodeBytes), block.data() + kCodeBytes)) ++places.bad_last;
   }
   return places;
 }

@@ -22,8 +22,9 @@ struct ResolvedLayouts {
   std::vector<std::string> notes;
 };
 
-// F04, F05, F06, F08, and F03 where the layout is known but the file ends too early. `layout` names
-// the reading of an ambiguous id, or is empty.
+// Refuses types that Tern does not have, offsets that fit no reading or two, rows that are no whole
+// blocks, and tensors that the file ends before. `layout` names the reading of an ambiguous id, or
+// is empty.
 [[nodiscard]] Result<ResolvedLayouts> resolve_layouts(const GgufHeader& header,
                                                       std::uint64_t file_bytes,
                                                       std::string_view layout);
@@ -35,7 +36,7 @@ struct ScalePlaces {
   std::uint64_t bad_last = 0;
 };
 
-// Looks at 2000 blocks or more, spread evenly over the tensors (all blocks where there are fewer).
+// Looks at 2000 blocks, spread evenly over the tensors (at all of them where there are fewer).
 [[nodiscard]] ScalePlaces sample_scale_places(std::span<const std::span<const std::byte>> tensors);
 
 }  // namespace tern::io
