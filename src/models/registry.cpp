@@ -1,8 +1,10 @@
+// The families that Tern runs, and the files that are no language models by themselves.
 #include "models/registry.h"
 
 #include <array>
 #include <string_view>
 
+#include "base/utf8.h"
 #include "models/llama/llama.h"
 #include "models/qwen3/qwen3.h"
 
@@ -26,17 +28,19 @@ Result<void> refuse_companions(const io::GgufFile& file, std::string_view archit
   for (std::string_view draft : {"dspark", "dflash", "eagle3"})
     if (architecture == draft)
       return fail(ErrorCode::kUnsupported,
-                  "this is a draft model for speculative decoding ('{}'); load it with --draft "
-                  "beside its target",
+                  "this is a draft model for speculative decoding ('{}'), which Tern does not run "
+                  "yet; give the model that it drafts for",
                   architecture);
   if (architecture == "clip")
     return fail(ErrorCode::kUnsupported,
-                "this is a vision projector (mmproj), not a language model; give it with --mmproj");
+                "this is a vision projector (mmproj), not a language model, and Tern does not "
+                "read pictures yet; give the language model beside it");
   const Result<std::string_view> type = file.get_string("general.type", "model");
   TERN_TRY(type);
   if (*type == "adapter")
     return fail(ErrorCode::kUnsupported,
-                "this is an adapter (LoRA), not a model; give it with --lora beside its model");
+                "this is an adapter (LoRA), not a model, and Tern does not apply adapters yet; "
+                "give a model that it was merged into");
   return {};
 }
 
@@ -53,8 +57,8 @@ Result<std::unique_ptr<TextModel>> open_text_model(const io::GgufFile& file) {
     known += known.empty() ? "" : ", ";
     known += family.architecture;
   }
-  return fail(ErrorCode::kUnsupported, "architecture '{}' is not supported ({} are)", *architecture,
-              known);
+  return fail(ErrorCode::kUnsupported, "architecture '{}' is not supported ({} are)",
+              escape_for_message(*architecture), known);
 }
 
 }  // namespace tern::models

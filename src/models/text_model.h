@@ -23,7 +23,7 @@ struct ProgramRequest {
       false;  // outputs "embeddings", "layer_out.i" and "final_norm" for all rows beside "logits"
 };
 
-// How a model is sampled when neither the user nor the file says otherwise (formats.md 10).
+// How a model is sampled when neither the user nor the file says otherwise.
 struct SamplingDefaults {
   float temperature = 0.8F;
   float top_p = 0.95F;
@@ -38,9 +38,7 @@ class TextModel {
   [[nodiscard]] virtual const program::WeightSet& weights() const = 0;
   // The plain program, before any pass: one output "logits" [output rows, vocabulary].
   [[nodiscard]] virtual program::Program build(const ProgramRequest& request) const = 0;
-  [[nodiscard]] virtual SamplingDefaults sampling_defaults() const { return {}; }
-  // Whether answers begin without a thought unless the user asks for one (a template variable).
-  [[nodiscard]] virtual bool thinks_by_default() const { return true; }
+  [[nodiscard]] virtual SamplingDefaults sampling_defaults() const = 0;
 };
 
 }  // namespace tern::models

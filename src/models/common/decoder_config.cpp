@@ -1,8 +1,10 @@
+// Reads the hyper-parameters and keeps the first error.
 #include "models/common/decoder_config.h"
 
 #include <cmath>
 
 #include "base/limits.h"
+#include "base/utf8.h"
 
 namespace tern::models {
 namespace {
@@ -10,6 +12,10 @@ namespace {
 constexpr auto kLayerLimit = static_cast<std::int64_t>(limits::kLayers);
 constexpr auto kHeadLimit = static_cast<std::int64_t>(limits::kHeads);
 constexpr auto kWidthLimit = static_cast<std::int64_t>(limits::kWidth);
+constexpr std::int64_t kHeadDimMax = 512;
+constexpr std::int64_t kHeadDimMultiple = 8;
+constexpr std::int64_t kContextLimit = (std::int64_t{1} << 32) - 1;  // positions are 32 bits wide
+constexpr double kDefaultRopeTheta = 10'000;
 
 // Reads keys under one prefix and keeps the first error.
 class Keys {
@@ -77,7 +83,7 @@ class Keys {
   Result<void> first_error_;
 };
 
-void read_heads(Keys& keys, const ConfigRules& rules, DecoderConfig& c) {
+void read_heads(Keys& keys, DecoderConfig& c) {
   c.heads = keys.integer("attention.head_count", 1, kHeadLimit);
   c.kv_heads = keys.integer("attention.head_count_kv", 1, kHeadLimit, c.heads);
   if (c.heads % c.kv_heads != 0)
@@ -85,8 +91,7 @@ void read_heads(Keys& keys, const ConfigRules& rules, DecoderConfig& c) {
                      "key '{}' is {}, expected a divisor of the {} heads in '{}'",
                      keys.key("attention.head_count_kv"), c.kv_heads, c.heads,
                      keys.key("attention.head_count")));
-  constexpr std::int64_t kHeadDimMax = 512;
-  if (keys.has("attention.key_length") || rules.needs_head_dim) {
+  if (keys.has("attention.key_length")) {
     c.head_dim = keys.integer("attention.key_length", 2, kHeadDimMax);
   } else {
     if (c.hidden % c.heads != 0)
@@ -95,10 +100,10 @@ void read_heads(Keys& keys, const ConfigRules& rules, DecoderConfig& c) {
                        keys.key("attention.key_length"), c.hidden, c.heads));
     c.head_dim = c.hidden / c.heads;
   }
-  if (c.head_dim % 8 != 0 || c.head_dim > kHeadDimMax)
+  if (c.head_dim % kHeadDimMultiple != 0 || c.head_dim > kHeadDimMax)
     keys.record(fail(ErrorCode::kUnsupported,
-                     "heads are {} wide ('{}'), Tern runs multiples of 8 up to {}", c.head_dim,
-                     keys.key("attention.key_length"), kHeadDimMax));
+                     "heads are {} wide ('{}'), Tern runs multiples of {} up to {}", c.head_dim,
+                     keys.key("attention.key_length"), kHeadDimMultiple, kHeadDimMax));
   const std::int64_t value_length =
       keys.integer("attention.value_length", 1, kHeadDimMax, c.head_dim);
   if (value_length != c.head_dim)
@@ -114,7 +119,7 @@ void read_rope(Keys& keys, const ConfigRules& rules, DecoderConfig& c) {
     keys.record(fail(ErrorCode::kInvalidFile, "key '{}' is {}, expected an even number",
                      keys.key("rope.dimension_count"), r.dims));
   r.theta = rules.needs_freq_base ? keys.positive("rope.freq_base")
-                                  : keys.positive("rope.freq_base", 10000);
+                                  : keys.positive("rope.freq_base", kDefaultRopeTheta);
   const std::string type = keys.text("rope.scaling.type", "none");
   if (type == "none" || type.empty()) return;
   if (type == "linear") {
@@ -123,13 +128,14 @@ void read_rope(Keys& keys, const ConfigRules& rules, DecoderConfig& c) {
     return;
   }
   if (type != "yarn") {
-    keys.record(fail(ErrorCode::kUnsupported, "rope scaling '{}' is not supported", type));
+    keys.record(fail(ErrorCode::kUnsupported, "rope scaling '{}' is not supported",
+                     escape_for_message(type)));
     return;
   }
   r.scaling = RopeScaling::kYarn;
   r.factor = keys.positive("rope.scaling.factor");
   r.original_context = static_cast<double>(
-      keys.integer("rope.scaling.original_context_length", 1, 1LL << 40, c.context_length));
+      keys.integer("rope.scaling.original_context_length", 1, kContextLimit, c.context_length));
   r.attention_factor = keys.positive("rope.scaling.attn_factor", 1) *
                        keys.positive("rope.scaling.yarn_attn_factor", 1);
   r.beta_fast = keys.positive("rope.scaling.yarn_beta_fast", 32);
@@ -145,12 +151,12 @@ Result<DecoderConfig> read_decoder_config(const io::GgufFile& file, const std::s
   DecoderConfig c;
   c.architecture = architecture;
   c.layers = keys.integer("block_count", 1, kLayerLimit);
-  c.context_length = keys.integer("context_length", 1, (1LL << 32) - 1);
+  c.context_length = keys.integer("context_length", 1, kContextLimit);
   c.hidden = keys.integer("embedding_length", 1, kWidthLimit);
   c.feed_forward = keys.integer("feed_forward_length", 1, kWidthLimit);
   c.eps = static_cast<float>(keys.positive("attention.layer_norm_rms_epsilon"));
   TERN_TRY(keys.status());
-  read_heads(keys, rules, c);
+  read_heads(keys, c);
   TERN_TRY(keys.status());
   read_rope(keys, rules, c);
   TERN_TRY(keys.status());

@@ -1,6 +1,7 @@
 // Hyper-parameters of a decoder-only transformer, read from a GGUF file and checked.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -29,15 +30,18 @@ struct DecoderConfig {
 
   [[nodiscard]] std::int64_t q_width() const { return heads * head_dim; }
   [[nodiscard]] std::int64_t kv_width() const { return kv_heads * head_dim; }
+  // Of q k before the softmax.
+  [[nodiscard]] float attention_scale() const {
+    return 1.0F / std::sqrt(static_cast<float>(head_dim));
+  }
 };
 
-// What differs between families in how the keys are read (formats.md 2.2).
+// What differs between families in how the keys are read.
 struct ConfigRules {
-  bool needs_head_dim = false;   // key_length is required
   bool needs_freq_base = false;  // rope.freq_base is required
 };
 
-// Errors: formats.md 11 (F11) and robustness.md 4.2: the key, what it holds, what was expected.
+// Errors name the key, what it holds, and what was expected.
 [[nodiscard]] Result<DecoderConfig> read_decoder_config(const io::GgufFile& file,
                                                         const std::string& architecture,
                                                         const ConfigRules& rules);

@@ -1,3 +1,4 @@
+// Projections, the SwiGLU block, and the ends of a decoder-only program.
 #include "models/common/decoder_layers.h"
 
 #include <utility>
@@ -49,6 +50,21 @@ MlpWeights load_mlp(WeightLoader& loader, const std::string& prefix, std::int64_
 program::ValueId mlp(program::Builder& b, program::ValueId h, const MlpWeights& w) {
   const std::vector<program::ValueId> gate_up = project(b, h, w.gate_up);
   return project(b, b.swiglu(gate_up[0], gate_up[1]), w.down);
+}
+
+std::vector<JoinedPart> load_qkv(WeightLoader& loader, const std::string& prefix,
+                                 const DecoderConfig& c) {
+  return loader.joined(prefix + "attn_qkv",
+                       {{prefix + "attn_q", c.q_width()},
+                        {prefix + "attn_k", c.kv_width()},
+                        {prefix + "attn_v", c.kv_width()}},
+                       c.hidden);
+}
+
+JoinedPart load_attn_output(WeightLoader& loader, const std::string& prefix,
+                            const DecoderConfig& c) {
+  const std::string name = prefix + "attn_output";
+  return loader.joined(name, {{name, c.hidden}}, c.q_width()).front();
 }
 
 Result<void> load_embedding(WeightLoader& loader, const io::GgufFile& file, DecoderConfig& c,

@@ -28,6 +28,12 @@ struct MlpWeights {
                                   std::int64_t hidden, std::int64_t feed_forward);
 [[nodiscard]] program::ValueId mlp(program::Builder& b, program::ValueId h, const MlpWeights& w);
 
+// q, k and v of the attention, and what brings its heads back to the width of the model.
+[[nodiscard]] std::vector<JoinedPart> load_qkv(WeightLoader& loader, const std::string& prefix,
+                                               const DecoderConfig& c);
+[[nodiscard]] JoinedPart load_attn_output(WeightLoader& loader, const std::string& prefix,
+                                          const DecoderConfig& c);
+
 // token_embd and the head: its own matrix, or the table again when the file has none (sets
 // c.is_tied). The vocabulary is the number of rows of the table.
 [[nodiscard]] Result<void> load_embedding(WeightLoader& loader, const io::GgufFile& file,

@@ -1,3 +1,4 @@
+// Each tensor is taken once, with the shape that the model needs.
 #include "models/common/weight_loader.h"
 
 #include <cstring>
@@ -48,10 +49,16 @@ program::WeightId WeightLoader::add_vector(const std::string& label,
   for (const PartSpec& part : parts) {
     const io::GgufTensor* t = take_tensor(part.name, 1, part.rows);
     if (!t) return 0;
-    if (quant::info(t->format).kind != quant::FormatClass::kDense ||
-        (!decl.parts.empty() && t->format != decl.format)) {
-      record(fail(ErrorCode::kInvalidFile, "tensor '{}' has type {}, expected F32", part.name,
-                  t->type_name));
+    if (quant::info(t->format).kind != quant::FormatClass::kDense) {
+      record(fail(ErrorCode::kInvalidFile, "tensor '{}' has type {}, expected F32, F16 or BF16",
+                  part.name, t->type_name));
+      return 0;
+    }
+    if (!decl.parts.empty() && t->format != decl.format) {
+      record(fail(ErrorCode::kUnsupported,
+                  "tensor '{}' has type {}, expected {} like '{}', which it is joined with",
+                  part.name, t->type_name, quant::info(decl.format).file_name,
+                  decl.parts.front().name));
       return 0;
     }
     decl.format = t->format;

@@ -47,7 +47,7 @@ class WeightLoader {
   }
 
   [[nodiscard]] bool ok() const { return status_.ok(); }
-  // After everything was taken: the first error, or F10 for a tensor that nobody took.
+  // After everything was taken: the first error, or a refusal of a tensor that nobody took.
   [[nodiscard]] Result<void> finish(const std::string& architecture) const;
   [[nodiscard]] program::WeightSet take() && { return std::move(set_); }
 

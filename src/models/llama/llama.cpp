@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "models/common/decoder_layers.h"
+#include "models/common/decoder_model.h"
 
 namespace tern::models {
 namespace {
@@ -22,13 +22,6 @@ struct LayerWeights {
   MlpWeights mlp;
 };
 
-struct Weights {
-  WeightId token_embd = 0;  // [vocabulary, hidden]
-  std::vector<LayerWeights> layers;
-  WeightId output_norm = 0;  // [hidden]
-  WeightId output = 0;       // [vocabulary, hidden]; token_embd when tied
-};
-
 // x: [rows, hidden] -> [rows, hidden]
 ValueId decoder_layer(Builder& b, const DecoderConfig& c, const LayerWeights& w, ValueId x,
                       ValueId kv, std::uint32_t rope) {
@@ -37,51 +30,17 @@ ValueId decoder_layer(Builder& b, const DecoderConfig& c, const LayerWeights& w,
   const ValueId q = b.rope(qkv[0], c.head_dim, rope, RopePairs::kAdjacent);
   const ValueId k = b.rope(qkv[1], c.head_dim, rope, RopePairs::kAdjacent);
   b.kv_store(kv, k, qkv[2]);
-  const float scale = 1.0F / std::sqrt(static_cast<float>(c.head_dim));
-  x = b.add(x, project(b, b.attention(q, kv, c.heads, scale), w.attn_output));
+  x = b.add(x, project(b, b.attention(q, kv, c.heads, c.attention_scale()), w.attn_output));
   h = b.rms_norm(x, w.ffn_norm, c.eps);
   return b.add(x, mlp(b, h, w.mlp));
 }
-
-class Llama : public TextModel {
- public:
-  Llama(DecoderConfig config, program::WeightSet set, Weights weights)
-      : config_(std::move(config)), set_(std::move(set)), weights_(std::move(weights)) {}
-
-  [[nodiscard]] const DecoderConfig& config() const override { return config_; }
-  [[nodiscard]] const program::WeightSet& weights() const override { return set_; }
-
-  [[nodiscard]] program::Program build(const ProgramRequest& r) const override {
-    Builder b("llama text", r.bucket, r.output_rows, set_);
-    const std::uint32_t rope = add_rope_table(b, config_);
-    b.region("embed");
-    ValueId x = b.embed(weights_.token_embd);
-    if (r.taps) b.output("embeddings", x);
-    for (std::size_t i = 0; i < weights_.layers.size(); ++i) {
-      b.region("layer", static_cast<int>(i));
-      const ValueId kv = b.kv_state(kv_state_of(config_, r, i));
-      x = decoder_layer(b, config_, weights_.layers[i], x, kv, rope);
-      if (r.taps) b.output(fmt::format("layer_out.{}", i), x);
-    }
-    return finish_with_head(std::move(b), config_, r, x, weights_.output_norm, weights_.output);
-  }
-
- private:
-  DecoderConfig config_;
-  program::WeightSet set_;
-  Weights weights_;
-};
 
 LayerWeights load_layer(WeightLoader& loader, const DecoderConfig& c, std::int64_t i) {
   const std::string p = fmt::format("blk.{}.", i);
   LayerWeights w;
   w.attn_norm = loader.vector(p + "attn_norm", c.hidden);
-  w.qkv = loader.joined(
-      p + "attn_qkv",
-      {{p + "attn_q", c.q_width()}, {p + "attn_k", c.kv_width()}, {p + "attn_v", c.kv_width()}},
-      c.hidden);
-  w.attn_output =
-      loader.joined(p + "attn_output", {{p + "attn_output", c.hidden}}, c.q_width()).front();
+  w.qkv = load_qkv(loader, p, c);
+  w.attn_output = load_attn_output(loader, p, c);
   w.ffn_norm = loader.vector(p + "ffn_norm", c.hidden);
   w.mlp = load_mlp(loader, p, c.hidden, c.feed_forward);
   return w;
@@ -89,7 +48,8 @@ LayerWeights load_layer(WeightLoader& loader, const DecoderConfig& c, std::int64
 
 // rope_freqs.weight: frequency j is divided by entry j; how a GGUF keeps the scaling that Hugging
 // Face calls llama3.
-Result<void> take_frequency_factors(WeightLoader& loader, DecoderConfig& c) {
+Result<void> take_frequency_factors(WeightLoader& loader, const io::GgufFile& /*file*/,
+                                    DecoderConfig& c) {
   const auto factors = loader.numbers("rope_freqs.weight", c.rope.dims / 2);
   if (!factors) return {};
   if (c.rope.scaling != RopeScaling::kNone)
@@ -108,24 +68,17 @@ Result<void> take_frequency_factors(WeightLoader& loader, DecoderConfig& c) {
   return {};
 }
 
+SamplingDefaults sampling_defaults(const DecoderConfig& /*c*/) { return {}; }
+
 }  // namespace
 
 Result<std::unique_ptr<TextModel>> open_llama(const io::GgufFile& file) {
-  Result<DecoderConfig> config =
-      read_decoder_config(file, "llama", {.needs_head_dim = false, .needs_freq_base = false});
-  TERN_TRY(config);
-  DecoderConfig& c = *config;
-  WeightLoader loader(file);
-  Weights w;
-  TERN_TRY(load_embedding(loader, file, c, w.token_embd, w.output));
-  w.output_norm = loader.vector("output_norm", c.hidden);
-  TERN_TRY(take_frequency_factors(loader, c));
-  TERN_TRY(compute_frequencies(c));
-  for (std::int64_t i = 0; i < c.layers && loader.ok(); ++i)
-    w.layers.push_back(load_layer(loader, c, i));
-  TERN_TRY(loader.finish(c.architecture));
-  return std::unique_ptr<TextModel>(
-      std::make_unique<Llama>(std::move(c), std::move(loader).take(), std::move(w)));
+  return open_decoder<LayerWeights>(file, "llama",
+                                    {.rules = {},
+                                     .load_layer = load_layer,
+                                     .layer = decoder_layer,
+                                     .read_quirks = take_frequency_factors,
+                                     .sampling_defaults = sampling_defaults});
 }
 
 }  // namespace tern::models

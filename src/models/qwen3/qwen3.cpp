@@ -2,9 +2,7 @@
 // rope, SwiGLU.
 #include "models/qwen3/qwen3.h"
 
-#include <cmath>
-
-#include "models/common/decoder_layers.h"
+#include "models/common/decoder_model.h"
 
 namespace tern::models {
 namespace {
@@ -23,13 +21,6 @@ struct LayerWeights {
   MlpWeights mlp;
 };
 
-struct Weights {
-  WeightId token_embd = 0;  // [vocabulary, hidden]
-  std::vector<LayerWeights> layers;
-  WeightId output_norm = 0;  // [hidden]
-  WeightId output = 0;       // [vocabulary, hidden]; token_embd when tied
-};
-
 // x: [rows, hidden] -> [rows, hidden]
 ValueId decoder_layer(Builder& b, const DecoderConfig& c, const LayerWeights& w, ValueId x,
                       ValueId kv, std::uint32_t rope) {
@@ -40,90 +31,57 @@ ValueId decoder_layer(Builder& b, const DecoderConfig& c, const LayerWeights& w,
   const ValueId k =
       b.rope(b.rms_norm(qkv[1], w.k_norm, c.eps), c.head_dim, rope, RopePairs::kHalves);
   b.kv_store(kv, k, qkv[2]);
-  const float scale = 1.0F / std::sqrt(static_cast<float>(c.head_dim));
-  x = b.add(x, project(b, b.attention(q, kv, c.heads, scale), w.attn_output));
+  x = b.add(x, project(b, b.attention(q, kv, c.heads, c.attention_scale()), w.attn_output));
   h = b.rms_norm(x, w.ffn_norm, c.eps);
   return b.add(x, mlp(b, h, w.mlp));
 }
-
-class Qwen3 : public TextModel {
- public:
-  Qwen3(DecoderConfig config, program::WeightSet set, Weights weights)
-      : config_(std::move(config)), set_(std::move(set)), weights_(std::move(weights)) {}
-
-  [[nodiscard]] const DecoderConfig& config() const override { return config_; }
-  [[nodiscard]] const program::WeightSet& weights() const override { return set_; }
-  [[nodiscard]] SamplingDefaults sampling_defaults() const override {
-    return {.temperature = 0.5F, .top_p = 0.85F, .top_k = 20, .min_p = 0};
-  }
-  [[nodiscard]] bool thinks_by_default() const override { return false; }
-
-  [[nodiscard]] program::Program build(const ProgramRequest& r) const override {
-    Builder b("qwen3 text", r.bucket, r.output_rows, set_);
-    const std::uint32_t rope = add_rope_table(b, config_);
-    b.region("embed");
-    ValueId x = b.embed(weights_.token_embd);
-    if (r.taps) b.output("embeddings", x);
-    for (std::size_t i = 0; i < weights_.layers.size(); ++i) {
-      b.region("layer", static_cast<int>(i));
-      const ValueId kv = b.kv_state(kv_state_of(config_, r, i));
-      x = decoder_layer(b, config_, weights_.layers[i], x, kv, rope);
-      if (r.taps) b.output(fmt::format("layer_out.{}", i), x);
-    }
-    return finish_with_head(std::move(b), config_, r, x, weights_.output_norm, weights_.output);
-  }
-
- private:
-  DecoderConfig config_;
-  program::WeightSet set_;
-  Weights weights_;
-};
 
 LayerWeights load_layer(WeightLoader& loader, const DecoderConfig& c, std::int64_t i) {
   const std::string p = fmt::format("blk.{}.", i);
   LayerWeights w;
   w.attn_norm = loader.vector(p + "attn_norm", c.hidden);
-  w.qkv = loader.joined(
-      p + "attn_qkv",
-      {{p + "attn_q", c.q_width()}, {p + "attn_k", c.kv_width()}, {p + "attn_v", c.kv_width()}},
-      c.hidden);
+  w.qkv = load_qkv(loader, p, c);
   w.q_norm = loader.vector(p + "attn_q_norm", c.head_dim);
   w.k_norm = loader.vector(p + "attn_k_norm", c.head_dim);
-  w.attn_output =
-      loader.joined(p + "attn_output", {{p + "attn_output", c.hidden}}, c.q_width()).front();
+  w.attn_output = load_attn_output(loader, p, c);
   w.ffn_norm = loader.vector(p + "ffn_norm", c.hidden);
   w.mlp = load_mlp(loader, p, c.hidden, c.feed_forward);
   return w;
 }
 
-// Bonsai's converter has been known to lose the scaling keys: the file is then run as written
-// (formats.md 3).
-void warn_about_lost_scaling(const io::GgufFile& file, DecoderConfig& c) {
-  if (file.has("qwen3.rope.scaling.type") || c.vocabulary != 151669) return;
-  if (c.context_length != 65536 && c.context_length != 32768) return;
-  c.warnings.push_back(
+// PrismML's Bonsai models are Qwen3 without its unused rows: their files have 151,669 rows of
+// tokens, those of Qwen 151,936.
+constexpr std::int64_t kBonsaiVocabulary = 151'669;
+bool is_bonsai(const DecoderConfig& c) { return c.vocabulary == kBonsaiVocabulary; }
+
+// Bonsai's converter has been known to lose the scaling keys: the file is then run as written.
+Result<void> warn_about_lost_scaling(WeightLoader& /*loader*/, const io::GgufFile& file,
+                                     DecoderConfig& c) {
+  constexpr std::int64_t kContext8B = 65'536;
+  constexpr std::int64_t kContextOfOthers = 32'768;
+  if (!is_bonsai(c) || file.has("qwen3.rope.scaling.type")) return {};
+  if (c.context_length != kContext8B && c.context_length != kContextOfOthers) return {};
+  c.warnings.emplace_back(
       "the file has no rope.scaling keys although its context length suggests YaRN; it may have "
       "lost them when it was converted, and long texts may degrade");
+  return {};
+}
+
+// What PrismML recommends for Bonsai of up to 8B, which answers without a thought.
+SamplingDefaults sampling_defaults(const DecoderConfig& c) {
+  if (!is_bonsai(c)) return {};
+  return {.temperature = 0.5F, .top_p = 0.85F, .top_k = 20, .min_p = 0};
 }
 
 }  // namespace
 
 Result<std::unique_ptr<TextModel>> open_qwen3(const io::GgufFile& file) {
-  Result<DecoderConfig> config =
-      read_decoder_config(file, "qwen3", {.needs_head_dim = false, .needs_freq_base = true});
-  TERN_TRY(config);
-  DecoderConfig& c = *config;
-  WeightLoader loader(file);
-  Weights w;
-  TERN_TRY(load_embedding(loader, file, c, w.token_embd, w.output));
-  w.output_norm = loader.vector("output_norm", c.hidden);
-  TERN_TRY(compute_frequencies(c));
-  for (std::int64_t i = 0; i < c.layers && loader.ok(); ++i)
-    w.layers.push_back(load_layer(loader, c, i));
-  TERN_TRY(loader.finish(c.architecture));
-  warn_about_lost_scaling(file, c);
-  return std::unique_ptr<TextModel>(
-      std::make_unique<Qwen3>(std::move(c), std::move(loader).take(), std::move(w)));
+  return open_decoder<LayerWeights>(file, "qwen3",
+                                    {.rules = {.needs_freq_base = true},
+                                     .load_layer = load_layer,
+                                     .layer = decoder_layer,
+                                     .read_quirks = warn_about_lost_scaling,
+                                     .sampling_defaults = sampling_defaults});
 }
 
 }  // namespace tern::models
