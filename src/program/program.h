@@ -43,7 +43,7 @@ struct Region {
   int index = -1;    // -1: there is only one
 };
 
-// Frequencies per pair and the factor on cos and sin (formats.md 3).
+// Frequencies per pair and the factor on cos and sin.
 struct RopeTable {
   std::vector<double> frequency;  // radians per position, one per pair
   double attention_factor = 1;

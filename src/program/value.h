@@ -27,7 +27,7 @@ struct RowsType {
   bool operator==(const RowsType&) const = default;
 };
 
-// [rows, width] integers of `bits` bits with one scale per `group` inputs (kernels.md 1.2). How
+// [rows, width] integers of `bits` bits with one scale per `group` inputs. How
 // they lie in memory (integers, bit planes, lookup tables) is the backend's own affair.
 struct QuantRowsType {
   std::int64_t width = 0;

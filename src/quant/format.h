@@ -24,7 +24,7 @@ enum class Format : std::uint8_t {
   kT2G256,  // 2-bit codes, groups of 256 (TQ2_0)
 };
 
-// How the weights of a format are multiplied (kernels.md 1.3): packed ones by exact integers.
+// How the weights of a format are multiplied: packed ones by exact integers.
 enum class FormatClass : std::uint8_t { kDense, kBlock, kPacked };
 
 struct FormatInfo {

@@ -8,12 +8,13 @@
 
 namespace tern::reference {
 
-// Weight `index` of a row of the file (formats.md 4.1). Formats: kF32, kF16, kBf16, kQ4_0, kQ4_1,
-// kQ8_0. The value is the f32 that code * scale (+ minimum) rounds to; for Q4_1 product and sum are
-// rounded one after the other.
+// Weight `index` of a row of the file. Formats: kF32, kF16, kBf16, kQ4_0, kQ4_1, kQ8_0. The value
+// is the f32 that code * scale (+ minimum) rounds to; for Q4_1 product and sum are rounded one
+// after the other.
 [[nodiscard]] float decode_weight(quant::Format format, const std::byte* row, std::int64_t index);
 
-// A sum and the sum of its absolute terms, which the bound of class F needs (kernels.md 1.4).
+// A sum, and the sum of its absolute terms: a float sum of the same terms in any order differs from
+// it by a small multiple of that.
 struct LinearResult {
   double value = 0;
   double magnitude = 0;

@@ -1,4 +1,4 @@
-// Decoders and products against bytes and values worked out by hand (formats.md 4.1).
+// Decoders and products against bytes and values worked out by hand.
 #include "reference/linear.h"
 
 #include <gtest/gtest.h>

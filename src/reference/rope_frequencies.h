@@ -1,5 +1,4 @@
-// rope_frequencies: the formulas of formats.md 3, one function per kind of scaling, one frequency
-// per call.
+// rope_frequencies: the formulas of rope scaling (none, YaRN, llama3), one frequency per call.
 #pragma once
 
 namespace tern::reference {

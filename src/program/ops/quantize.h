@@ -1,4 +1,4 @@
-// quantize: rows of floats to integers with one scale per group (kernels.md 1.2).
+// quantize: rows of floats to integers with one scale per group.
 #pragma once
 
 #include "program/ops/op_common.h"

@@ -6,7 +6,7 @@
 
 namespace tern::program {
 
-// Which elements of a head form a pair (formats.md 2.5).
+// Which elements of a head form pair j of n/2.
 enum class RopePairs : std::uint8_t {
   kHalves,    // j and j + n/2
   kAdjacent,  // 2j and 2j + 1

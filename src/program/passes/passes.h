@@ -9,7 +9,7 @@
 namespace tern::program {
 
 enum class Activations : std::uint8_t {
-  kI12,  // 12-bit integers per 128 inputs for packed and block formats (kernels.md 1.2)
+  kI12,  // 12-bit integers per 128 inputs for packed and block formats
   kF32,  // the reference: floats times decoded weights
 };
 
