@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/progress.h"
 #include "base/utf8.h"
 
 namespace tern {
@@ -89,18 +90,19 @@ Result<FileMap> FileMap::open(const std::filesystem::path& path, const Options& 
   }
   const std::string what = shown(path);
   TERN_ASSIGN(map.buffer_, AlignedBuffer::allocate(size, {.what = what}));
-  TERN_TRY(map.read_all(options.calls));
+  TERN_TRY(map.read_all(options));
   map.bytes_ = std::as_const(map.buffer_).bytes();
   return map;
 }
 
-Result<void> FileMap::read_all(const SystemCalls& calls) {
-  constexpr std::size_t kMostAtOnce = std::size_t{1}
-                                      << 30;  // some systems refuse more than 2^31 - 1
+Result<void> FileMap::read_all(const Options& options) {
   const std::span<std::byte> to = buffer_.bytes();
+  ProgressMeter meter(options.progress, "reading the file", "bytes", to.size());
   for (std::size_t at = 0; at < to.size();) {
-    const std::size_t n = std::min(to.size() - at, kMostAtOnce);
-    const ssize_t got = calls.pread(descriptor_, to.data() + at, n, static_cast<off_t>(at));
+    if (options.cancel.requested())
+      return fail(ErrorCode::kCancelled, "{}: loading was cancelled", shown(path_));
+    const std::size_t n = std::min(to.size() - at, kReadPiece);
+    const ssize_t got = options.calls.pread(descriptor_, to.data() + at, n, static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
       return fail(ErrorCode::kIo, "{}: read error at offset {} of {}: {}", shown(path_), at,
@@ -113,7 +115,9 @@ Result<void> FileMap::read_all(const SystemCalls& calls) {
                   shown(path_), at, to.size());
     }
     at += static_cast<std::size_t>(got);
+    meter.update(at);
   }
+  meter.finish();
   return {};
 }
 

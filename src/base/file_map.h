@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "base/mapped_range.h"
 #include "base/system_calls.h"
+#include "tern/cancel.h"
+#include "tern/progress.h"
 
 namespace tern {
 
@@ -29,17 +31,22 @@ class FileMap {
   };
   struct Options {
     Mode mode = Mode::kAuto;
-    SystemCalls calls;
+    SystemCalls calls{};
+    // Where the file is read into memory: asked between pieces of kReadPiece bytes, and told of
+    // them.
+    CancelToken cancel{};
+    ProgressFn progress{};
   };
+  static constexpr std::size_t kReadPiece = std::size_t{8} << 20;
 
   // Opens a regular file that is not empty. Errors: kNotFound (missing), kInvalidFile (a directory,
   // a device, empty, shorter than its size says), kIo (no permission, a read error with its
-  // offset), kOutOfMemory.
+  // offset), kOutOfMemory, kCancelled.
   [[nodiscard]] static Result<FileMap> open(const std::filesystem::path& path,
                                             const Options& options);
   [[nodiscard]] static Result<FileMap> open(const std::filesystem::path& path,
                                             Mode mode = Mode::kAuto) {
-    return open(path, Options{.mode = mode, .calls = {}});
+    return open(path, Options{.mode = mode});
   }
 
   FileMap() = default;
@@ -71,7 +78,7 @@ class FileMap {
 
  private:
   void close() noexcept;
-  Result<void> read_all(const SystemCalls& calls);
+  Result<void> read_all(const Options& options);
 
   std::filesystem::path path_;
   std::span<const std::byte> bytes_;

@@ -168,6 +168,31 @@ TEST_F(FileMapTest, ReadsOnAfterShortReadsAndInterruptions) {
   EXPECT_EQ(text_of(FileMap::open(path, options).value()), "0123456789");
 }
 
+TEST_F(FileMapTest, ACancelEndsReadingAfterThePieceThatWasBegun) {
+  const fs::path path = write("f", std::string(2 * FileMap::kReadPiece + 5, 'x'));
+  FileMap::Options options;
+  options.mode = FileMap::Mode::kRead;
+  options.cancel = CancelToken::make();
+  Progress last;
+  options.progress = [&](const Progress& p) {
+    last = p;
+    options.cancel.request();
+  };
+  const auto cancelled = FileMap::open(path, options);
+  ASSERT_FALSE(cancelled.ok());
+  EXPECT_EQ(cancelled.error().code(), ErrorCode::kCancelled);
+  EXPECT_EQ(cancelled.error().message(), path.string() + ": loading was cancelled");
+  EXPECT_EQ(last.done, std::uint64_t{8} << 20);
+  EXPECT_EQ(last.total, (std::uint64_t{16} << 20) + 5);
+  EXPECT_FALSE(last.finished);
+  // A token that is tripped already: not a byte is read.
+  options.calls.pread = [](int, void*, std::size_t, off_t) -> ssize_t {
+    ADD_FAILURE() << "read after a cancel";
+    return 0;
+  };
+  EXPECT_EQ(FileMap::open(path, options).error().code(), ErrorCode::kCancelled);
+}
+
 TEST_F(FileMapTest, NamesTheOffsetOfAReadError) {
   const fs::path path = write("f", "0123456789");
   FileMap::Options options;

@@ -119,4 +119,13 @@ std::optional<std::int64_t> first_bad_scale(Format format, std::span<const std::
   });
 }
 
+bool scale_is_nan(Format format, const std::byte* block) {
+  return with_block(format, [block]<class Block>(Block) {
+    bool is_nan = false;
+    if constexpr (HasScale<Block>) is_nan = std::isnan(Block::scale(block));
+    if constexpr (std::is_same_v<Block, Q4_1>) is_nan = is_nan || std::isnan(Q4_1::minimum(block));
+    return is_nan;
+  });
+}
+
 }  // namespace tern::quant

@@ -32,5 +32,7 @@ void decode_codes_row(Format format, const std::byte* bytes, std::int64_t count,
 // have none.
 [[nodiscard]] std::optional<std::int64_t> first_bad_scale(Format format,
                                                           std::span<const std::byte> bytes);
+// What is wrong with the block that first_bad_scale found: true for NaN, false for Inf.
+[[nodiscard]] bool scale_is_nan(Format format, const std::byte* block);
 
 }  // namespace tern::quant
