@@ -123,8 +123,7 @@ class BenchRunner {
     const Arguments& arguments = context_.arguments;
     EngineOptions engine_choice;
     engine_choice.threads = setup.threads;
-    const Engine engine =
-        take(arguments.spelling(Flag::kBenchThreads), Engine::create(engine_choice));
+    const Engine engine = Engine::create(engine_choice).value();
     const Model model =
         take(setup.model, engine.open(setup.model, options_of(arguments, setup, plan_.context()),
                                       bar_.callback(), context_.interrupt.token()));

@@ -183,8 +183,12 @@ int explain_command(Context& context) {
   const std::string path = only_model(arguments);
   const EngineOptions engine_choice = engine_options(arguments);
   const ModelOptions model_choice = model_options(arguments);
+  if (model_choice.check_tensors && !arguments.on(Flag::kTime)) {
+    fail(ErrorCode::kUsage, arguments.spelling(Flag::kCheckTensors),
+         "explain reads the weights only with --time");
+  }
   print_settings(context);
-  const Engine engine = take(arguments.spelling(Flag::kDevice), Engine::create(engine_choice));
+  const Engine engine = Engine::create(engine_choice).value();
   const std::int64_t rows = arguments.integer(Flag::kRows);
   std::int64_t positions = arguments.integer(Flag::kCtxSize);
   if (positions == 0) {

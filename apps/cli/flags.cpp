@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdlib>
 
+#include "tern/engine.h"
+
 namespace tern::cli {
 namespace {
 
@@ -93,7 +95,7 @@ constexpr std::array kTable = {
         .twin("LLAMA_ARG_FIT_TARGET"),
     flag(Flag::kUbatchSize, "ubatch-size", "-ub", K::kTokens, "N", "512", G::kModel,
          kSingle | kInfo, "prompt tokens per device step")
-        .range(1, 65536)
+        .range(1, kMaxBatchRows)
         .twin("LLAMA_ARG_UBATCH"),
     flag(Flag::kBatchSize, "batch-size", "-b", K::kTokens, "N", "2048", G::kModel, kSingle,
          "prompt tokens per request step, at least -ub")
@@ -128,8 +130,8 @@ constexpr std::array kTable = {
     flag(Flag::kMmap, "mmap", "", K::kSwitch, "", "auto", G::kModel, kPlanning,
          "--load-mode mmap; --no-mmap: read")
         .twin("LLAMA_ARG_MMAP"),
-    flag(Flag::kCheckTensors, "check-tensors", "", K::kSwitch, "", "off", G::kModel, kPlanning,
-         "read and check every block at load"),
+    flag(Flag::kCheckTensors, "check-tensors", "", K::kSwitch, "", "off", G::kModel, kLoading,
+         "read every block before loading: scales and numbers must be finite"),
     flag(Flag::kLayout, "layout", "", K::kText, "NAME", "", G::kModel, kPlanning,
          "names an ambiguous block layout"),
     flag(Flag::kPin, "pin", "", K::kTextList, "OP:VARIANT", "", G::kModel, kPlanning,
@@ -203,7 +205,7 @@ constexpr std::array kTable = {
         .twin("LLAMA_ARG_BATCH"),
     flag(Flag::kBenchUbatch, "ubatch-size", "-ub", K::kNumbers, "N", "512", G::kTool, kBench,
          "prompt tokens per device step")
-        .range(1, 65536)
+        .range(1, kMaxBatchRows)
         .twin("LLAMA_ARG_UBATCH"),
     flag(Flag::kBenchThreads, "threads", "-t", K::kNumbers, "N", "physical cores", G::kTool, kBench,
          "threads")
@@ -230,7 +232,7 @@ constexpr std::array kTable = {
     // info, explain
     flag(Flag::kRows, "rows", "", K::kTokens, "N", "1", G::kTool, kExplain,
          "tokens in the step that is explained")
-        .range(1, 65536)
+        .range(1, kMaxBatchRows)
         .also("tokens"),
     flag(Flag::kTime, "time", "", K::kSwitch, "", "off", G::kTool, kExplain,
          "run every op and say how long it takes"),

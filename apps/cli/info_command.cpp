@@ -160,7 +160,7 @@ int info_command(Context& context) {
   const EngineOptions engine_choice = engine_options(arguments);
   const ModelOptions model_choice = model_options(arguments);
   print_settings(context);
-  const Engine engine = take(arguments.spelling(Flag::kDevice), Engine::create(engine_choice));
+  const Engine engine = Engine::create(engine_choice).value();
   const ModelInfo info = take(path, engine.inspect(path, model_choice));
   if (arguments.on(Flag::kTemplateText)) {
     if (!info.has_chat_template) fail(ErrorCode::kNotFound, path, "has no chat template");

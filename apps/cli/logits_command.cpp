@@ -86,8 +86,7 @@ int logits_command(Context& context) {
   const Arguments& arguments = context.arguments;
   const std::string path = only_model(arguments);
   const EngineOptions engine_choice = engine_options(arguments);
-  ModelOptions model_choice = model_options(arguments);
-  model_choice.taps = arguments.on(Flag::kTaps);
+  const ModelOptions model_choice = model_options(arguments);
   if (!arguments.has(Flag::kOutput)) {
     fail(ErrorCode::kUsage, "--output", "say where the result goes: -o FILE.safetensors");
   }
@@ -102,7 +101,7 @@ int logits_command(Context& context) {
 
   ProgressBar bar(
       progress_mode(arguments.text(Flag::kProgress), arguments.on(Flag::kQuiet), context.terminal));
-  const Engine engine = take(arguments.spelling(Flag::kDevice), Engine::create(engine_choice));
+  const Engine engine = Engine::create(engine_choice).value();
   const Model model =
       take(path, engine.open(path, model_choice, bar.callback(), context.interrupt.token()));
   bar.close();

@@ -237,7 +237,7 @@ int perplexity_command(Context& context) {
 
   ProgressBar bar(
       progress_mode(arguments.text(Flag::kProgress), arguments.on(Flag::kQuiet), context.terminal));
-  const Engine engine = take(arguments.spelling(Flag::kDevice), Engine::create(engine_choice));
+  const Engine engine = Engine::create(engine_choice).value();
   const Model model =
       take(path, engine.open(path, model_choice, bar.callback(), context.interrupt.token()));
   bar.close();

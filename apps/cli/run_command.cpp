@@ -118,7 +118,7 @@ int run_command(Context& context) {
 
   ProgressBar bar(
       progress_mode(arguments.text(Flag::kProgress), arguments.on(Flag::kQuiet), context.terminal));
-  const Engine engine = take(arguments.spelling(Flag::kDevice), Engine::create(engine_choice));
+  const Engine engine = Engine::create(engine_choice).value();
   const Model model = take(prompt.model, engine.open(prompt.model, model_choice, bar.callback(),
                                                      context.interrupt.token()));
   bar.close();

@@ -24,7 +24,7 @@ int version_command(Context& context) {
   std::string text = fmt::format("tern {}\nbuild      {} ({}), {}, {}\nbackends   cpu\n",
                                  build.version, build.commit, build.number, build.compiler,
                                  build.build_type.empty() ? "no build type" : build.build_type);
-  const Engine engine = take("cpu", Engine::create({}));
+  const Engine engine = Engine::create({}).value();
   text += fmt::format("device     {}\nprocessor  {}\nlicence    Apache-2.0; ships no model\n",
                       engine.device_text(), engine.processor_name());
   context.output.write(text);

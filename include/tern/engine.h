@@ -36,19 +36,22 @@ enum class Activations : std::uint8_t { kI12, kF32 };
 enum class CacheType : std::uint8_t { kF16, kF32 };
 enum class LoadMode : std::uint8_t { kAuto, kMmap, kRead };
 
+inline constexpr int kMaxBatchRows = 8192;  // most tokens of one device step
+
 struct ModelOptions {
   std::int64_t context =
       -1;  // positions; 0: the model's; -1: the model's, reduced to what fits in memory
-  int batch_rows = 512;  // tokens per device step (-ub)
+  int batch_rows = 512;  // tokens per device step (-ub), 1 to kMaxBatchRows
   Activations activations = Activations::kI12;
-  bool exact = false;
+  bool exact = false;  // only kernels whose sums do not depend on how a prompt is cut
   CacheType cache_type_k = CacheType::kF16;
   CacheType cache_type_v = CacheType::kF16;
   LoadMode load_mode = LoadMode::kAuto;
-  bool check_tensors = false;         // read every block at load (F19)
+  // Read every block before loading: kInvalidFile for a scale or a dense number that is not finite.
+  // (Scales are checked in any case, when their weights are laid out.)
+  bool check_tensors = false;
   std::string layout{};               // names an ambiguous block layout (F06)
   std::vector<std::string> pins{};    // "op:variant"
-  bool taps = false;                  // keep layer outputs (Model::logits with taps)
   std::int64_t fit_target_mib = 512;  // memory to leave free where context is -1
 };
 
@@ -65,7 +68,7 @@ struct ExplainRow {
   std::string reason;
   double bytes = 0;  // that must be read and written per run
   double flops = 0;
-  double microseconds = 0;  // --time: median; else 0
+  double microseconds = 0;  // with `time`: median of several runs; else 0
 };
 
 struct Explanation {
@@ -81,7 +84,7 @@ struct LogitsRequest {
   std::vector<std::int32_t> ids{};
   std::int64_t last = 0;    // rows of logits, 0: all
   std::int64_t decode = 0;  // the last `decode` ids are evaluated one at a time
-  bool taps = false;        // the model was opened with ModelOptions::taps
+  bool taps = false;        // layer outputs too
 };
 struct NamedTensor {
   std::string name;  // "logits", "layer_out.0", "final_norm", "embeddings"
@@ -126,7 +129,8 @@ class Engine {
  public:
   struct Impl;
   // Errors: kDevice naming the devices that exist; kUnsupported for an instruction set that the
-  // processor lacks.
+  // processor lacks, naming what is missing. Each begins with what was wrong ("--threads 9999:
+  // ...").
   [[nodiscard]] static Result<Engine> create(const EngineOptions& options);
 
   // Errors: formats.md 11 (the path is in front); kOutOfMemory with need and have before anything
@@ -138,8 +142,7 @@ class Engine {
   // only.
   [[nodiscard]] Result<ModelInfo> inspect(const std::string& path,
                                           const ModelOptions& options) const;
-  // The plan of one step of a model that is not loaded, for this device or another profile ("" =
-  // this device).
+  // The plan of one step of a model that is not loaded, on this device.
   [[nodiscard]] Result<Explanation> explain(const std::string& path, const ModelOptions& options,
                                             std::int64_t rows, std::int64_t context) const;
 

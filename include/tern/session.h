@@ -53,9 +53,9 @@ class Session {
   ~Session();
 
   // Errors: kContextOverflow with both numbers when the prompt does not fit; kNumeric for logits
-  // that are not finite; kInvalidArgument for ids outside of the vocabulary. After an
-  // error, and after a cancel before the first token, the session holds what it held; a cancel
-  // later keeps the tokens of the answer so far.
+  // that are not finite; kInvalidArgument for ids outside of the vocabulary, and for biases and
+  // min_tokens that forbid every token. After an error, and after a cancel before the first token,
+  // the session holds what it held; a cancel later keeps the tokens of the answer so far.
   [[nodiscard]] Result<Answer> generate(const GenerateRequest& request, const TokenFn& on_text,
                                         const ProgressFn& progress, const CancelToken& cancel);
 

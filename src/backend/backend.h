@@ -95,8 +95,9 @@ class Device {
                                                    std::shared_ptr<const ResidentWeights> weights,
                                                    std::shared_ptr<StatePool> states) = 0;
 
-  // Copies the block and returns at once. The block may be reused as soon as this returns. `cancel`
-  // is looked at between ops and row chunks on a CPU, between submissions on a GPU.
+  // Copies the block and returns at once; kCancelled for a token that is tripped already. The block
+  // may be reused as soon as this returns. `cancel` is looked at between ops and row chunks on a
+  // CPU, between submissions on a GPU.
   virtual Result<Submission> submit(Executable& executable, const program::BatchBlock& batch,
                                     const CancelToken& cancel) = 0;
 
@@ -111,7 +112,7 @@ class Device {
                                                   std::size_t index) const = 0;
 
   // Diagnostics. Both run the block's step again on the calling thread and change no committed
-  // state. Seconds of every step of the plan, the least of `repeats` runs.
+  // state. Seconds of every step of the plan, the median of `repeats` runs.
   virtual Result<std::vector<double>> time_steps(Executable& executable,
                                                  const program::BatchBlock& batch, int repeats) = 0;
   // The first op whose result is not finite, with its region ("attention in layer 3"); empty: none.
@@ -141,6 +142,10 @@ class Backend {
 
   [[nodiscard]] virtual ResidentEstimate estimate(const program::WeightSet& weights,
                                                   const DeviceProfile& profile) const = 0;
+
+  // One line each about slower paths that run on such a device; the plans made for it have them
+  // too.
+  [[nodiscard]] virtual std::vector<std::string> warnings(const DeviceProfile& profile) const = 0;
 
   // The devices of this kind that are there.
   [[nodiscard]] virtual std::vector<DeviceProfile> devices() const = 0;

@@ -15,7 +15,8 @@
 namespace tern::backend {
 
 struct PlanOptions {
-  bool exact = false;  // --exact: canonical sums at every number of rows
+  // --exact: canonical sums at every number of rows, where a backend has faster ones that are not
+  bool exact = false;
   program::BatchLimits limits{};
   std::vector<std::string> pins{};  // "op:variant", checked against the tables
 };

@@ -2,6 +2,7 @@
 #include <ctime>
 
 #include "base/error.h"
+#include "runtime/guarded.h"
 #include "tern/chat_template.h"
 #include "text/chat_template/chat_template.h"
 
@@ -18,12 +19,20 @@ using text::Value;
 using text::jinja::Dict;
 using text::jinja::Kind;
 
-text::Clock clock_of(const RenderOptions& options) {
+// The first second of year 0 and the last one of year 9999.
+constexpr std::int64_t kFirstSecond = -62'167'219'200;
+constexpr std::int64_t kLastSecond = 253'402'300'799;
+
+Result<text::Clock> clock_of(const RenderOptions& options) {
   if (!options.now) return text::Clock::now();
   const auto seconds = static_cast<std::time_t>(*options.now);
   std::tm t{};
-  gmtime_r(&seconds, &t);
-  return {t.tm_year + 1900, t.tm_mon + 1, t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec};
+  if (*options.now < kFirstSecond || *options.now > kLastSecond ||
+      gmtime_r(&seconds, &t) == nullptr)
+    return fail(ErrorCode::kInvalidArgument,
+                "now is {} seconds after 1970, expected {} to {} (the years 0 to 9999)",
+                *options.now, kFirstSecond, kLastSecond);
+  return text::Clock{t.tm_year + 1900, t.tm_mon + 1, t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec};
 }
 
 Error wrong_type(std::string_view field, const Value& value, std::string_view expected) {
@@ -126,48 +135,41 @@ std::string RenderedChat::text() const {
 }
 
 Result<ChatTemplate> ChatTemplate::parse(std::string source) {
-  try {
+  return runtime::guarded("chat template", "to parse it", [&]() -> Result<ChatTemplate> {
     Result<text::ChatTemplate> parsed = text::ChatTemplate::parse(source);
     TERN_TRY(parsed);
     return ChatTemplate(std::make_shared<const Impl>(std::move(*parsed)));
-  } catch (const Error& e) {
-    return e;
-  }
+  });
 }
 
 Result<RenderedChat> ChatTemplate::render(std::string_view request,
                                           const RenderOptions& options) const {
-  try {
+  return runtime::guarded("chat template", "to render the request", [&]() -> Result<RenderedChat> {
     Result<text::ChatRequest> r = read_request(request, options);
     TERN_TRY(r);
-    r->now = clock_of(options);
+    const Result<text::Clock> now = clock_of(options);
+    TERN_TRY(now);
+    r->now = *now;
     Result<text::RenderedPrompt> prompt = impl_->chat_template.render(*r);
     TERN_TRY(prompt);
     return to_public(std::move(*prompt));
-  } catch (const Error& e) {
-    return e;
-  } catch (const std::bad_alloc&) {
-    return Error(ErrorCode::kOutOfMemory, "[template] no memory is left to render the request");
-  }
+  });
 }
 
 Result<RenderedChat> ChatTemplate::render_variables(std::string_view variables,
                                                     const RenderOptions& options) const {
-  try {
+  return runtime::guarded("chat template", "to render the request", [&]() -> Result<RenderedChat> {
     const Result<Value> value = text::value_from_json(variables);
     TERN_TRY(value);
     if (!value->is_dict())
       return fail(ErrorCode::kInvalidArgument, "the variables are {}, expected an object",
                   text::jinja::type_name(*value));
-    Result<text::RenderedPrompt> prompt =
-        impl_->chat_template.render_with(*value, clock_of(options));
+    const Result<text::Clock> now = clock_of(options);
+    TERN_TRY(now);
+    Result<text::RenderedPrompt> prompt = impl_->chat_template.render_with(*value, *now);
     TERN_TRY(prompt);
     return to_public(std::move(*prompt));
-  } catch (const Error& e) {
-    return e;
-  } catch (const std::bad_alloc&) {
-    return Error(ErrorCode::kOutOfMemory, "[template] no memory is left to render the request");
-  }
+  });
 }
 
 }  // namespace tern

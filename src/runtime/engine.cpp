@@ -6,30 +6,35 @@
 
 #include "backend/registry.h"
 #include "base/error.h"
+#include "runtime/guarded.h"
 #include "runtime/model_impl.h"
 
 namespace tern {
 namespace {
 
+// What the kernels of an instruction set use together.
 constexpr CpuFeatures kAvx2Set{CpuFeature::kAvx2, CpuFeature::kFma, CpuFeature::kF16c};
+constexpr CpuFeatures kAvx512Set =
+    kAvx2Set.with({CpuFeature::kAvx512f, CpuFeature::kAvx512bw, CpuFeature::kAvx512dq,
+                   CpuFeature::kAvx512vl, CpuFeature::kAvx512vnni});
 
 // The features that a name for people stands for.
 Result<CpuFeatures> limit_features(const std::string& name, CpuFeatures have) {
   if (name.empty()) return have;
   if (name == "portable") return CpuFeatures{};
-  if (name == "avx2") {
-    if (have.contains(kAvx2Set)) return kAvx2Set;
-    return fail(ErrorCode::kUnsupported, "the processor lacks {}",
-                to_string(kAvx2Set.without(have)));
-  }
-  if (name == "avx512") {
-    constexpr CpuFeatures kNeeded{CpuFeature::kAvx512f, CpuFeature::kAvx512bw};
-    if (have.contains(kNeeded)) return have;
-    return fail(ErrorCode::kUnsupported, "the processor lacks {}",
-                to_string(kNeeded.without(have)));
-  }
-  return fail(ErrorCode::kUsage,
-              "there is no instruction set '{}'; known are avx512, avx2, portable", name);
+  if (name != "avx2" && name != "avx512")
+    return fail(ErrorCode::kUsage,
+                "instruction set '{}': there is no such set; known are avx512, avx2, portable",
+                name);
+  const CpuFeatures needed = name == "avx2" ? kAvx2Set : kAvx512Set;
+  if (!have.contains(needed))
+    return fail(ErrorCode::kUnsupported, "instruction set '{}': the processor lacks {}", name,
+                to_string(needed.without(have)));
+  return name == "avx2" ? kAvx2Set : have;
+}
+
+Error about_device(const std::string& name, const Error& error) {
+  return fail(error.code(), "--device {}: {}", name, error.message());
 }
 
 std::string read_processor_name() {
@@ -44,38 +49,34 @@ std::string read_processor_name() {
 }  // namespace
 
 Result<Engine> Engine::create(const EngineOptions& options) {
-  try {
+  return runtime::guarded("engine", "to start it", [&]() -> Result<Engine> {
     auto impl = std::make_shared<Impl>();
     impl->options = options;
     Result<std::unique_ptr<backend::Backend>> made = backend::make_backend(options.device);
-    TERN_TRY(made);
+    if (!made.ok()) return about_device(options.device, made.error());
     impl->backend = std::move(*made);
     const std::vector<backend::DeviceProfile> devices = impl->backend->devices();
     if (devices.empty())
-      return fail(ErrorCode::kDevice, "there is no {} device here", options.device);
+      return fail(ErrorCode::kDevice, "--device {}: there is none here", options.device);
     impl->profile = devices.front();
     constexpr int kMaxThreads = 1024;
     if (options.threads < 0 || options.threads > kMaxThreads)
-      return fail(ErrorCode::kUsage, "{} threads were asked for, expected 1 to {}", options.threads,
+      return fail(ErrorCode::kUsage, "--threads {}: expected 1 to {}", options.threads,
                   kMaxThreads);
     if (options.threads > 0) impl->profile.cores = options.threads;
     const Result<CpuFeatures> features = limit_features(options.instruction_set, impl->profile.cpu);
     TERN_TRY(features);
     impl->profile.cpu = *features;
-    if (impl->profile.architecture == "x86-64" && !impl->profile.cpu.contains(kAvx2Set))
-      impl->warnings.push_back(
-          "this processor (or --isa) offers no AVX2: portable kernels run, "
-          "many times slower");
+    impl->warnings = impl->backend->warnings(impl->profile);
     Result<std::unique_ptr<backend::Device>> device = impl->backend->open(impl->profile);
-    TERN_TRY(device);
+    if (!device.ok() && device.error().code() == ErrorCode::kOutOfMemory)
+      return fail(ErrorCode::kOutOfMemory, "--threads {}: {}", impl->profile.cores,
+                  device.error().message());
+    if (!device.ok()) return about_device(options.device, device.error());
     impl->device = std::move(*device);
     impl->processor = read_processor_name();
     return Engine(std::move(impl));
-  } catch (const Error& e) {
-    return e;
-  } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::kOutOfMemory, "no memory is left to start the engine");
-  }
+  });
 }
 
 std::string Engine::device_text() const {

@@ -79,7 +79,8 @@ class Executables {
   [[nodiscard]] const PlanSettings& settings() const { return settings_; }
 
   // Runs one step. Steps of one model follow one another, from whatever thread they come: the next
-  // one waits until the outputs of this one are released. Allocates nothing.
+  // one waits until the outputs of this one are released. Allocates nothing once a step of this
+  // bucket has run (the first one builds its executable).
   [[nodiscard]] Result<StepOutputs> step(OutputForm form, const program::BatchBlock& batch,
                                          const CancelToken& cancel);
   // After logits that are not finite: which op was the first.

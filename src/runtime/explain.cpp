@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "runtime/guarded.h"
 #include "runtime/model_file.h"
 #include "runtime/model_impl.h"
 #include "runtime/sequence.h"
@@ -66,9 +67,9 @@ Result<void> check_step(std::int64_t rows, std::int64_t context, const runtime::
 
 Result<Explanation> Engine::explain(const std::string& path, const ModelOptions& options,
                                     std::int64_t rows, std::int64_t context) const {
-  try {
+  return runtime::guarded(path, "for the plan", [&]() -> Result<Explanation> {
     TERN_TRY(runtime::check_options(options));
-    const Result<runtime::ModelFile> file = runtime::open_model_file(path, options);
+    const Result<runtime::ModelFile> file = runtime::open_model_file(path, options, {}, {});
     TERN_TRY(file);
     if (file->refusal) return *file->refusal;
     const std::int64_t length =
@@ -85,15 +86,11 @@ Result<Explanation> Engine::explain(const std::string& path, const ModelOptions&
     TERN_TRY(needs);
     e.needs = *needs;
     return e;
-  } catch (const Error& e) {
-    return e;
-  } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::kOutOfMemory, "[explain] no memory is left for the plan");
-  }
+  });
 }
 
 Result<Explanation> Model::explain(std::int64_t rows, std::int64_t context, bool time) const {
-  try {
+  return runtime::guarded(impl_->info.path, "for the plan", [&]() -> Result<Explanation> {
     runtime::Executables& executables = *impl_->executables;
     TERN_TRY(check_step(rows, context, executables.settings()));
     const Result<std::shared_ptr<const backend::Plan>> plan = executables.plan(OutputForm::kLast);
@@ -128,11 +125,7 @@ Result<Explanation> Model::explain(std::int64_t rows, std::int64_t context, bool
     e.needs = impl_->info.needs;
     e.read_gbps = ceiling;
     return e;
-  } catch (const Error& e) {
-    return e;
-  } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::kOutOfMemory, "[explain] no memory is left for the plan");
-  }
+  });
 }
 
 }  // namespace tern

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "runtime/guarded.h"
 #include "runtime/model_impl.h"
 #include "runtime/sampler.h"
 #include "runtime/sequence.h"
@@ -69,7 +70,7 @@ Result<void> check_request(const LogitsRequest& request, std::int64_t vocabulary
 Result<std::vector<NamedTensor>> Model::logits(const LogitsRequest& request,
                                                const ProgressFn& progress,
                                                const CancelToken& cancel) const {
-  try {
+  return runtime::guarded("[logits]", "for the outputs", [&]() -> Result<std::vector<NamedTensor>> {
     TERN_TRY(check_request(request, impl_->model->config().vocabulary, impl_->context));
     const auto count = static_cast<std::int64_t>(request.ids.size());
     const std::int64_t wanted = request.last > 0     ? request.last
@@ -87,12 +88,7 @@ Result<std::vector<NamedTensor>> Model::logits(const LogitsRequest& request,
       TERN_TRY(sequence.extend(form, ids.subspan(static_cast<std::size_t>(i), 1),
                                count - i <= wanted ? 1 : 0, {}, cancel, &collector));
     return std::move(collector).tensors();
-  } catch (const Error& e) {
-    return e;
-  } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::kOutOfMemory, "[logits] no memory is left for the outputs of {} ids",
-                request.ids.size());
-  }
+  });
 }
 
 }  // namespace tern

@@ -14,8 +14,11 @@ namespace {
 // Positions are 32-bit numbers in the batch block.
 constexpr std::int64_t kMostPositions = std::numeric_limits<std::int32_t>::max();
 
-FileMap::Options map_options(const ModelOptions& options) {
+FileMap::Options map_options(const ModelOptions& options, const ProgressFn& progress,
+                             const CancelToken& cancel) {
   FileMap::Options map;
+  map.progress = progress;
+  map.cancel = cancel;
   switch (options.load_mode) {
     case LoadMode::kAuto:
       map.mode = FileMap::Mode::kAuto;
@@ -39,9 +42,9 @@ std::uint64_t mib(std::uint64_t bytes) { return (bytes + (1U << 20) - 1) >> 20; 
 }  // namespace
 
 Result<void> check_options(const ModelOptions& o) {
-  constexpr int kMostRows = 8192;
-  if (o.batch_rows < 1 || o.batch_rows > kMostRows)
-    return fail(ErrorCode::kUsage, "--ubatch-size {}: expected 1 to {}", o.batch_rows, kMostRows);
+  if (o.batch_rows < 1 || o.batch_rows > kMaxBatchRows)
+    return fail(ErrorCode::kUsage, "--ubatch-size {}: expected 1 to {}", o.batch_rows,
+                kMaxBatchRows);
   if (o.context > kMostPositions)
     return fail(ErrorCode::kUsage, "--ctx-size {}: expected at most {}", o.context, kMostPositions);
   if (o.context < -1)
@@ -50,8 +53,9 @@ Result<void> check_options(const ModelOptions& o) {
   return {};
 }
 
-Result<ModelFile> open_model_file(const std::string& path, const ModelOptions& options) {
-  Result<FileMap> map = FileMap::open(path, map_options(options));
+Result<ModelFile> open_model_file(const std::string& path, const ModelOptions& options,
+                                  const ProgressFn& progress, const CancelToken& cancel) {
+  Result<FileMap> map = FileMap::open(path, map_options(options, progress, cancel));
   TERN_TRY(map);  // the message begins with the path
   ModelFile file;
   file.map = std::make_shared<const FileMap>(std::move(*map));

@@ -24,9 +24,12 @@ struct ModelFile {
 // Refuses options outside of their range, naming the flag.
 [[nodiscard]] Result<void> check_options(const ModelOptions& options);
 
-// Errors: what cannot even be read as a container. The path is in front.
+// Errors: what cannot even be read as a container; kCancelled while a file is read into memory. The
+// path is in front.
 [[nodiscard]] Result<ModelFile> open_model_file(const std::string& path,
-                                                const ModelOptions& options);
+                                                const ModelOptions& options,
+                                                const ProgressFn& progress,
+                                                const CancelToken& cancel);
 
 // Reads headers only. Fills everything but `needs`, `device` and `kernels`.
 [[nodiscard]] ModelInfo describe(const std::string& path, const ModelFile& file);

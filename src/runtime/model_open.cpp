@@ -1,8 +1,13 @@
 // Engine::open and Engine::inspect: from a path to a model that runs, or to a description of one.
 #include <algorithm>
+#include <array>
+#include <cmath>
 
 #include "base/error.h"
+#include "base/progress.h"
 #include "io/gguf_tokenizer.h"
+#include "quant/codec.h"
+#include "runtime/guarded.h"
 #include "runtime/model_file.h"
 #include "runtime/model_impl.h"
 #include "runtime/path_error.h"
@@ -27,18 +32,29 @@ Result<Tokenizer> open_tokenizer(const std::string& path, const ModelFile& file)
   return Tokenizer(std::make_shared<const Tokenizer::Impl>(std::move(*made)));
 }
 
+// A number of the file between 0 and `most`, which a sampler takes.
+Result<float> sampling_number(const io::GgufFile& g, std::string_view key, float fallback,
+                              float most) {
+  const Result<float> value = g.get_f32(key, fallback);
+  TERN_TRY(value);
+  if (*value >= 0 && *value <= most) return value;  // false for NaN
+  return fail(ErrorCode::kInvalidFile, "key '{}' is {}, expected 0 to {}", key, *value, most);
+}
+
 // The file's general.sampling.*, else the architecture's.
 Result<SamplingOptions> default_sampling(const ModelFile& file) {
   const models::SamplingDefaults d = file.model->sampling_defaults();
   const io::GgufFile& g = *file.gguf;
   SamplingOptions s;
-  const Result<float> temperature = g.get_f32("general.sampling.temp", d.temperature);
+  const Result<float> temperature =
+      sampling_number(g, "general.sampling.temp", d.temperature, 1e6F);
   TERN_TRY(temperature);
+  // 0 and below: off, as other programs write it.
   const Result<std::int64_t> top_k = g.get_i64("general.sampling.top_k", d.top_k);
   TERN_TRY(top_k);
-  const Result<float> top_p = g.get_f32("general.sampling.top_p", d.top_p);
+  const Result<float> top_p = sampling_number(g, "general.sampling.top_p", d.top_p, 1);
   TERN_TRY(top_p);
-  const Result<float> min_p = g.get_f32("general.sampling.min_p", d.min_p);
+  const Result<float> min_p = sampling_number(g, "general.sampling.min_p", d.min_p, 1);
   TERN_TRY(min_p);
   s.temperature = *temperature;
   s.top_k = static_cast<int>(std::clamp<std::int64_t>(*top_k, 0, 1 << 30));
@@ -47,13 +63,70 @@ Result<SamplingOptions> default_sampling(const ModelFile& file) {
   return s;
 }
 
+// The first number of a dense tensor that is not finite, as text ("weight 7 is nan").
+std::string bad_number(quant::Format format, std::span<const std::byte> bytes, std::int64_t first) {
+  const auto size = static_cast<std::size_t>(quant::info(format).block_bytes);
+  std::array<float, 256> values{};
+  for (std::size_t at = 0; at < bytes.size(); at += values.size() * size) {
+    const std::size_t count = std::min(values.size(), (bytes.size() - at) / size);
+    quant::decode_row(format, bytes.data() + at, static_cast<std::int64_t>(count), values.data());
+    for (std::size_t i = 0; i < count; ++i)
+      if (!std::isfinite(values[i]))
+        return fmt::format("weight {} is {}", first + static_cast<std::int64_t>(at / size + i),
+                           std::isnan(values[i]) ? "nan" : "inf");
+  }
+  return {};
+}
+
+// What is wrong with a piece that begins with block `first` of its tensor; empty: nothing.
+std::string bad_block(quant::Format format, std::span<const std::byte> bytes, std::int64_t first) {
+  if (quant::info(format).kind == quant::FormatClass::kDense)
+    return bad_number(format, bytes, first);
+  const std::optional<std::int64_t> bad = quant::first_bad_scale(format, bytes);
+  if (!bad) return {};
+  const std::byte* block = bytes.data() + *bad * quant::info(format).block_bytes;
+  return fmt::format("block {} has scale {}", first + *bad,
+                     quant::scale_is_nan(format, block) ? "nan" : "inf");
+}
+
+// --check-tensors: reads every block before anything is laid out (F19, and dense numbers that are
+// not finite).
+Result<void> check_tensors(const program::WeightSet& set, const ProgressFn& progress,
+                           const CancelToken& cancel) {
+  std::uint64_t total = 0;
+  for (const program::WeightDecl& d : set.weights)
+    for (const program::WeightPart& part : d.parts) total += part.bytes.size();
+  ProgressMeter meter(progress, "checking weights", "bytes", total);
+  for (const program::WeightDecl& d : set.weights) {
+    const auto block_bytes = static_cast<std::size_t>(quant::info(d.format).block_bytes);
+    const std::size_t piece = FileMap::kReadPiece / block_bytes * block_bytes;
+    for (const program::WeightPart& part : d.parts)
+      for (std::size_t at = 0; at < part.bytes.size(); at += piece) {
+        if (cancel.requested()) return fail(ErrorCode::kCancelled, "loading was cancelled");
+        const auto bytes = part.bytes.subspan(at, std::min(piece, part.bytes.size() - at));
+        const std::string bad =
+            bad_block(d.format, bytes, static_cast<std::int64_t>(at / block_bytes));
+        if (!bad.empty()) return fail(ErrorCode::kInvalidFile, "tensor '{}' {}", part.name, bad);
+        meter.add(bytes.size());
+      }
+  }
+  meter.finish();
+  return {};
+}
+
 // Lays the weights out and drops the file's pages behind them, so that the process holds one copy.
 Result<std::shared_ptr<const backend::ResidentWeights>> upload(Model::Impl& m,
                                                                const std::string& path,
+                                                               bool is_checked,
                                                                const ProgressFn& progress,
                                                                const CancelToken& cancel) {
   program::WeightSet set = m.model->weights();
   const FileMap& map = *m.file;
+  if (is_checked) {
+    const Result<void> checked = check_tensors(set, progress, cancel);
+    if (map.damaged()) return map.damage_error();
+    if (!checked.ok()) return runtime::with_path(path, checked.error());
+  }
   set.release = [&map](std::span<const std::byte> bytes) {
     map.drop_pages(static_cast<std::uint64_t>(bytes.data() - map.bytes().data()), bytes.size());
   };
@@ -101,7 +174,7 @@ Result<Model> open_model(const std::shared_ptr<Engine::Impl>& engine, const std:
                          const std::string& path, const ModelOptions& options,
                          const ProgressFn& progress, const CancelToken& cancel) {
   TERN_TRY(runtime::check_options(options));
-  Result<ModelFile> opened = runtime::open_model_file(path, options);
+  Result<ModelFile> opened = runtime::open_model_file(path, options, progress, cancel);
   TERN_TRY(opened);
   if (opened->refusal) return *opened->refusal;
   const Result<runtime::ContextChoice> context =
@@ -126,7 +199,7 @@ Result<Model> open_model(const std::shared_ptr<Engine::Impl>& engine, const std:
   m->model = std::move(opened->model);
   m->file->advise_sequential();
   Result<std::shared_ptr<const backend::ResidentWeights>> weights =
-      upload(*m, path, progress, cancel);
+      upload(*m, path, options.check_tensors, progress, cancel);
   TERN_TRY(weights);
   const Result<std::shared_ptr<const backend::Plan>> plan =
       runtime::make_plan(*m->model, *engine->backend, engine->profile, settings, OutputForm::kLast,
@@ -146,32 +219,26 @@ Result<Model> open_model(const std::shared_ptr<Engine::Impl>& engine, const std:
 
 Result<Model> Engine::open(const std::string& path, const ModelOptions& options,
                            const ProgressFn& progress, const CancelToken& cancel) const {
-  try {
+  return runtime::guarded(path, "to load the model", [&]() -> Result<Model> {
     return open_model(impl_, device_text(), path, options, progress, cancel);
-  } catch (const Error& e) {
-    return e;
-  } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::kOutOfMemory, "{}: no memory is left to load the model", path);
-  }
+  });
 }
 
 Result<ModelInfo> Engine::inspect(const std::string& path, const ModelOptions& options) const {
-  try {
+  return runtime::guarded(path, "to read the file", [&]() -> Result<ModelInfo> {
     TERN_TRY(runtime::check_options(options));
-    const Result<ModelFile> file = runtime::open_model_file(path, options);
+    const Result<ModelFile> file = runtime::open_model_file(path, options, {}, {});
     TERN_TRY(file);
     ModelInfo info = runtime::describe(path, *file);
     if (!file->model) return info;
     const std::int64_t context =
         options.context > 0 ? options.context : file->model->config().context_length;
-    TERN_TRY(
-        describe_run(*file, *impl_, device_text(), runtime::plan_settings(options, context), info));
+    const Result<void> run =
+        describe_run(*file, *impl_, device_text(), runtime::plan_settings(options, context), info);
+    if (!run.ok() && run.error().code() != ErrorCode::kUnsupported) return run.error();
+    if (!run.ok()) info.cannot_run = run.error().message();
     return info;
-  } catch (const Error& e) {
-    return e;
-  } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::kOutOfMemory, "{}: no memory is left to read the file", path);
-  }
+  });
 }
 
 const ModelInfo& Model::info() const { return impl_->info; }
@@ -181,16 +248,19 @@ std::int64_t Model::context_size() const { return impl_->context; }
 const std::string& Model::context_reason() const { return impl_->context_reason; }
 
 Result<ChatTemplate> Model::chat_template() const {
-  const std::string& source = impl_->tokenizer->chat_template();
-  if (source.empty())
-    return fail(
-        ErrorCode::kNotFound,
-        "{}: the file has no chat template; give one with --chat-template-file, or send the "
-        "text as it is with --raw",
-        impl_->info.path);
-  Result<ChatTemplate> parsed = ChatTemplate::parse(source);
-  if (!parsed.ok()) return runtime::with_path(impl_->info.path, parsed.error());
-  return parsed;
+  return runtime::guarded(
+      impl_->info.path, "to parse its chat template", [&]() -> Result<ChatTemplate> {
+        const std::string& source = impl_->tokenizer->chat_template();
+        if (source.empty())
+          return fail(
+              ErrorCode::kNotFound,
+              "{}: the file has no chat template; give one with --chat-template-file, or send the "
+              "text as it is with --raw",
+              impl_->info.path);
+        Result<ChatTemplate> parsed = ChatTemplate::parse(source);
+        if (!parsed.ok()) return runtime::with_path(impl_->info.path, parsed.error());
+        return parsed;
+      });
 }
 
 }  // namespace tern

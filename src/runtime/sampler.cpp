@@ -40,6 +40,10 @@ Result<void> check_options(const SamplingOptions& o, std::int64_t vocabulary) {
   return {};
 }
 
+Error nothing_left() {
+  return {ErrorCode::kInvalidArgument, "logit_bias and min_tokens forbid every token"};
+}
+
 }  // namespace
 
 bool is_finite(std::span<const float> values) {
@@ -148,21 +152,21 @@ std::int32_t Sampler::draw(std::uint64_t position) const {
   return candidates_[index].id;
 }
 
-std::optional<std::int32_t> Sampler::sample(std::span<const float> logits, std::uint64_t position,
-                                            std::span<const std::int32_t> recent,
-                                            std::span<const std::int32_t> forbidden) {
-  if (!is_finite(logits)) return std::nullopt;
+Result<std::int32_t> Sampler::sample(std::span<const float> logits, std::uint64_t position,
+                                     std::span<const std::int32_t> recent,
+                                     std::span<const std::int32_t> forbidden) {
+  if (!is_finite(logits)) return Error(ErrorCode::kNumeric, "logits are not finite");
   logits_.assign(logits.begin(), logits.end());
   adjust(recent, forbidden);
   if (options_.temperature <= 0) {
     const auto best = std::max_element(logits_.begin(), logits_.end());
-    if (*best == kNever) return std::nullopt;
+    if (*best == kNever) return nothing_left();
     return static_cast<std::int32_t>(best - logits_.begin());
   }
   candidates_.clear();
   for (std::size_t i = 0; i < logits_.size(); ++i)
     if (logits_[i] != kNever) candidates_.push_back({logits_[i], static_cast<std::int32_t>(i)});
-  if (candidates_.empty()) return std::nullopt;
+  if (candidates_.empty()) return nothing_left();
   keep_top_k();
   keep_top_p();
   keep_min_p();

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,12 +22,11 @@ class Sampler {
                                               std::int64_t vocabulary);
 
   // The id at `position`. `recent` are the ids before it, the last one last. Ids of `forbidden` are
-  // never chosen. Nothing when a logit is not finite, or
-  // when no id is left to choose.
-  [[nodiscard]] std::optional<std::int32_t> sample(std::span<const float> logits,
-                                                   std::uint64_t position,
-                                                   std::span<const std::int32_t> recent,
-                                                   std::span<const std::int32_t> forbidden);
+  // never chosen. Errors: kNumeric for a logit that is not finite; kInvalidArgument when biases and
+  // `forbidden` leave no id to choose.
+  [[nodiscard]] Result<std::int32_t> sample(std::span<const float> logits, std::uint64_t position,
+                                            std::span<const std::int32_t> recent,
+                                            std::span<const std::int32_t> forbidden);
 
  private:
   struct Candidate {

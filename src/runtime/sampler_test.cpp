@@ -35,7 +35,8 @@ std::int32_t pick(const SamplingOptions& o, const std::vector<float>& logits,
                   std::uint64_t position = 0, std::vector<std::int32_t> recent = {},
                   std::vector<std::int32_t> forbidden = {}) {
   Sampler s = Sampler::create(o, static_cast<std::int64_t>(logits.size())).value();
-  return s.sample(logits, position, recent, forbidden).value_or(-1);
+  const Result<std::int32_t> id = s.sample(logits, position, recent, forbidden);
+  return id.ok() ? *id : -1;
 }
 
 TEST(Sampler, ChoosesTheLowestIdAmongEqualsAtTemperatureZero) {
@@ -47,6 +48,24 @@ TEST(Sampler, ChoosesTheLowestIdAmongEqualsAtTemperatureZero) {
 TEST(Sampler, RefusesLogitsThatAreNotFinite) {
   EXPECT_EQ(pick(plain(), {1, std::nanf(""), 2}), -1);
   EXPECT_EQ(pick(plain(), {1, kInf, 2}), -1);
+}
+
+TEST(Sampler, TellsLogitsThatAreNotFiniteFromARequestThatForbidsEveryToken) {
+  for (const float temperature : {0.0F, 1.0F}) {
+    SamplingOptions o = plain();
+    o.temperature = temperature;
+    o.logit_bias = {{0, -kInf}, {2, -kInf}};
+    Sampler s = Sampler::create(o, 3).value();
+    const std::vector<std::int32_t> forbidden = {1};
+    EXPECT_EQ(s.sample(std::vector<float>{1, 2, 3}, 0, {}, {}).value(), 1);
+    const auto none = s.sample(std::vector<float>{1, 2, 3}, 0, {}, forbidden);
+    ASSERT_FALSE(none.ok());
+    EXPECT_EQ(none.error().code(), ErrorCode::kInvalidArgument);
+    EXPECT_STREQ(none.error().what(), "logit_bias and min_tokens forbid every token");
+    const auto damaged = s.sample(std::vector<float>{1, 2, -kInf}, 0, {}, forbidden);
+    ASSERT_FALSE(damaged.ok());
+    EXPECT_EQ(damaged.error().code(), ErrorCode::kNumeric);
+  }
 }
 
 TEST(Sampler, DrawsTheSameNumberForTheSameSeedAndPosition) {

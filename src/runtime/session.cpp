@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "base/error.h"
+#include "runtime/guarded.h"
 #include "runtime/model_impl.h"
 #include "runtime/sampler.h"
 #include "runtime/sequence.h"
@@ -145,7 +146,7 @@ class Generation : public runtime::OutputSink {
   TokenStream stream_;
   const TokenFn& on_text_;
   Answer answer_;
-  std::optional<std::int32_t> next_;
+  Result<std::int32_t> next_ = Error(ErrorCode::kInternal, "nothing has been chosen yet");
   bool is_stopped_ = false;  // by a stop string or by the reader
 };
 
@@ -225,7 +226,9 @@ Result<void> Generation::generate(const CancelToken& cancel) {
       answer_.finish = FinishReason::kCancelled;
       return {};
     }
-    if (!next_) return s_.numeric_error(OutputForm::kLast);
+    if (!next_.ok())
+      return next_.error().code() == ErrorCode::kNumeric ? s_.numeric_error(OutputForm::kLast)
+                                                         : next_.error();
     const std::int32_t id = *next_;
     s_.history.push_back(id);
     s_.has_pending = true;
@@ -290,7 +293,7 @@ Session::~Session() = default;
 
 Result<Answer> Session::generate(const GenerateRequest& request, const TokenFn& on_text,
                                  const ProgressFn& progress, const CancelToken& cancel) {
-  try {
+  return runtime::guarded("[generate]", "for this request", [&]() -> Result<Answer> {
     Result<runtime::Sampler> sampler =
         runtime::Sampler::create(request.sampling, impl_->model->model->config().vocabulary);
     TERN_TRY(sampler);
@@ -298,17 +301,13 @@ Result<Answer> Session::generate(const GenerateRequest& request, const TokenFn& 
     TERN_TRY(stops);
     return Generation(*impl_, request, std::move(*sampler), std::move(*stops), on_text)
         .run(progress, cancel);
-  } catch (const Error& e) {
-    return e;
-  } catch (const std::bad_alloc&) {
-    return Error(ErrorCode::kOutOfMemory, "[generate] no memory is left for this request");
-  }
+  });
 }
 
 Result<std::vector<float>> Session::evaluate(std::span<const std::int32_t> ids,
                                              std::int64_t last_rows, const ProgressFn& progress,
                                              const CancelToken& cancel) {
-  try {
+  return runtime::guarded("[evaluate]", "for the logits", [&]() -> Result<std::vector<float>> {
     TERN_TRY(impl_->check_ids(ids));
     Impl::Snapshot snapshot(*impl_);
     const std::int64_t pending = impl_->has_pending ? 1 : 0;
@@ -334,11 +333,7 @@ Result<std::vector<float>> Session::evaluate(std::span<const std::int32_t> ids,
     impl_->history.insert(impl_->history.end(), ids.begin(), ids.end());
     snapshot.dismiss();
     return logits;
-  } catch (const Error& e) {
-    return e;
-  } catch (const std::bad_alloc&) {
-    return Error(ErrorCode::kOutOfMemory, "[evaluate] no memory is left for the logits");
-  }
+  });
 }
 
 void Session::truncate(std::int64_t positions) {
@@ -352,12 +347,14 @@ std::int64_t Session::position() const { return impl_->sequence.length(); }
 std::int64_t Session::context_size() const { return impl_->sequence.context(); }
 
 Result<Session> Model::session(const SessionOptions& options) const {
-  if (options.context < 0 || options.context > impl_->context)
-    return fail(ErrorCode::kInvalidArgument,
-                "a session of {} positions was asked for, the model was opened with {}",
-                options.context, impl_->context);
-  const std::int64_t context = options.context == 0 ? impl_->context : options.context;
-  return Session(std::make_unique<Session::Impl>(impl_, context));
+  return runtime::guarded("[session]", "for its tokens", [&]() -> Result<Session> {
+    if (options.context < 0 || options.context > impl_->context)
+      return fail(ErrorCode::kInvalidArgument,
+                  "a session of {} positions was asked for, the model was opened with {}",
+                  options.context, impl_->context);
+    const std::int64_t context = options.context == 0 ? impl_->context : options.context;
+    return Session(std::make_unique<Session::Impl>(impl_, context));
+  });
 }
 
 }  // namespace tern

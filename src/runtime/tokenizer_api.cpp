@@ -6,6 +6,7 @@
 #include "io/gguf.h"
 #include "io/gguf_tokenizer.h"
 #include "io/tokenizer_json.h"
+#include "runtime/guarded.h"
 #include "runtime/path_error.h"
 #include "runtime/tokenizer_impl.h"
 
@@ -33,37 +34,38 @@ Result<text::TokenizerData> read_data(const std::string& path) {
 }  // namespace
 
 Result<Tokenizer> Tokenizer::open(const std::string& path) {
-  try {
+  return runtime::guarded(path, "for the vocabulary", [&]() -> Result<Tokenizer> {
     const Result<text::TokenizerData> data = read_data(path);
     TERN_TRY(data);
     Result<text::Tokenizer> made = text::Tokenizer::create(*data);
     if (!made.ok()) return runtime::with_path(path, made.error());
     return Tokenizer(std::make_shared<const Impl>(std::move(*made)));
-  } catch (const Error& e) {
-    return e;
-  } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::kOutOfMemory, "{}: no memory is left for the vocabulary", path);
-  }
+  });
 }
 
 Result<std::vector<std::int32_t>> Tokenizer::encode(std::string_view text,
                                                     const EncodeOptions& options) const {
-  return impl_->tokenizer.encode(text, options);
+  return runtime::guarded("[encode]", "for the tokens",
+                          [&] { return impl_->tokenizer.encode(text, options); });
 }
 
 Result<std::vector<std::int32_t>> Tokenizer::encode_chat(
     std::span<const TextSegment> segments) const {
-  return impl_->tokenizer.encode_segments(segments);
+  return runtime::guarded("[encode]", "for the tokens",
+                          [&] { return impl_->tokenizer.encode_segments(segments); });
 }
 
 Result<std::string> Tokenizer::piece(std::int32_t id) const {
-  const Result<std::string_view> bytes = impl_->tokenizer.piece(id);
-  TERN_TRY(bytes);
-  return std::string(*bytes);
+  return runtime::guarded("[decode]", "for the text", [&]() -> Result<std::string> {
+    const Result<std::string_view> bytes = impl_->tokenizer.piece(id);
+    TERN_TRY(bytes);
+    return std::string(*bytes);
+  });
 }
 
 Result<std::string> Tokenizer::decode(std::span<const std::int32_t> ids, bool skip_special) const {
-  return impl_->tokenizer.decode(ids, skip_special);
+  return runtime::guarded("[decode]", "for the text",
+                          [&] { return impl_->tokenizer.decode(ids, skip_special); });
 }
 
 TokenStream Tokenizer::stream(bool skip_special) const {
@@ -85,7 +87,9 @@ TokenStream::TokenStream(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 TokenStream::TokenStream(TokenStream&&) noexcept = default;
 TokenStream& TokenStream::operator=(TokenStream&&) noexcept = default;
 TokenStream::~TokenStream() = default;
-Result<std::string> TokenStream::push(std::int32_t id) { return impl_->decoder.push(id); }
+Result<std::string> TokenStream::push(std::int32_t id) {
+  return runtime::guarded("[decode]", "for the text", [&] { return impl_->decoder.push(id); });
+}
 std::string TokenStream::flush() { return impl_->decoder.flush(); }
 
 }  // namespace tern

@@ -21,7 +21,10 @@ TEST(DamagedModel, EachIsRefusedByItsOwnSentence) {
     const TemporaryFolder folder;
     const std::string path = folder.write(fixtures::make_damaged(row));
     const auto opened = engine.open(path, {}, {}, {});
-    ASSERT_FALSE(opened.ok()) << row.name << " was loaded";
+    if (opened.ok()) {
+      ADD_FAILURE() << row.name << " was loaded";
+      continue;
+    }
     const std::string message = opened.error().message();
     EXPECT_EQ(message.find(path), 0U) << row.name << ": " << message;
     for (const std::string& word : row.words)

@@ -10,6 +10,7 @@
 #include "base/allocation_counter_test.h"
 #include "program/builder.h"
 #include "program/passes/passes.h"
+#include "quant/codec.h"
 
 namespace tern::backend {
 namespace {
@@ -156,11 +157,14 @@ TEST_F(DeviceTest, AStepThatIsCancelledCanBeRunAgain) {
   add(b, {1, 2, 3}, 0, {0});
   b.output_rows = {2};
   const CancelToken cancel = CancelToken::make();
-  cancel.request();
   const Submission s = device_->submit(*executable_, b, cancel).value();
+  cancel.request();  // the step may have ended by now, on the driver's thread
   const Result<void> ended = device_->wait(*executable_, s, kNoDeadline);
-  ASSERT_FALSE(ended.ok());
-  EXPECT_EQ(ended.error().code(), ErrorCode::kCancelled);
+  EXPECT_TRUE(ended.ok() || ended.error().code() == ErrorCode::kCancelled);
+  // A token that is tripped already is not even queued.
+  const auto refused = device_->submit(*executable_, b, cancel);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), ErrorCode::kCancelled);
   const auto again = run(b);
   BatchBlock fresh;
   add(fresh, {1, 2, 3}, 0, {5});
@@ -248,6 +252,89 @@ TEST_F(DeviceTest, PlansForAMachineThatNobodyHasHere) {
     EXPECT_EQ(step.kernel.find("avx"), std::string::npos) << step.kernel;
   // It cannot be loaded here, since it was made for another processor.
   EXPECT_FALSE(device_->load(plan, weights_, states_).ok());
+}
+
+TEST_F(DeviceTest, RefusesHeadsThatNoKernelTakes) {
+  const auto planned = [this](std::int64_t head_dim) {
+    program::WeightSet set;
+    const auto table =
+        set.add({"table", Format::kQ1G128, kVocabulary, 512, program::kUseLookup, {}});
+    const auto q = set.add({"q", Format::kQ1G128, head_dim, 512, program::kUseMatmul, {}});
+    program::Builder b("wide", {16, kPages * 32}, 8, set);
+    const auto kv = b.kv_state({"kv", 1, head_dim, program::KvDtype::kF32, program::KvDtype::kF32});
+    const auto x = b.linear(b.embed(table), q);
+    b.kv_store(kv, x, x);
+    b.output("logits", b.gather_rows(b.attention(x, kv, 1, 0.125F)));
+    const program::Program p =
+        program::run_passes(std::move(b).finish(), program::Activations::kI12);
+    return backend_->plan(p, device_->profile(), {.limits = {16, 4, 8, kPages}});
+  };
+  EXPECT_TRUE(planned(512).ok());
+  const auto refused = planned(514);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), ErrorCode::kUnsupported);
+  EXPECT_NE(refused.error().message().find("heads of 514 values"), std::string::npos)
+      << refused.error().message();
+}
+
+TEST_F(DeviceTest, NeverEstimatesLessThanTheWeightsTake) {
+  for (const Format format : {Format::kT2G64, Format::kT2G128, Format::kT2G256, Format::kQ1G128,
+                              Format::kT1G256, Format::kQ8_0}) {
+    for (const int code : {0x00, 0xff}) {  // codes 0 alone, or code 3
+      std::vector<std::byte> bytes(quant::bytes_for(format, 96 * 512),
+                                   static_cast<std::byte>(code));
+      const std::vector<float> zeros(512, 0.5F);
+      const auto row = bytes.size() / 96;
+      for (std::size_t r = 0; r < 96; ++r)  // finite scales everywhere
+        quant::encode_row(format, zeros.data(), 512, &bytes[r * row]).value();
+      if (code == 0xff && quant::info(format).tag.starts_with("t2")) bytes[5] = std::byte{0xff};
+      program::WeightSet set;
+      set.add({"w", format, 96, 512, program::kUseMatmul, {{"w", bytes, 96}}});
+      const auto weights = device_->upload(set, {}, {});
+      ASSERT_TRUE(weights.ok()) << weights.error().message();
+      EXPECT_GE(backend_->estimate(set, device_->profile()).bytes, (*weights)->bytes())
+          << quant::info(format).tag << " " << code;
+    }
+  }
+}
+
+TEST_F(DeviceTest, CountsBothPassesOverTwoBitWeightsInOneProgress) {
+  std::vector<std::byte> bytes(quant::bytes_for(Format::kT2G64, 96 * 512), std::byte{0x11});
+  program::WeightSet set;
+  set.add({"w", Format::kT2G64, 96, 512, program::kUseMatmul, {{"w", bytes, 96}}});
+  int released = 0;
+  set.release = [&](std::span<const std::byte>) { ++released; };
+  std::vector<Progress> reports;
+  std::vector<std::string> names;
+  const auto progress = [&](const Progress& p) {
+    EXPECT_TRUE(released == 0 || p.finished) << "the pages are read again";
+    reports.push_back(p);
+    names.emplace_back(p.what);
+  };
+  (void)device_->upload(set, progress, {}).value();
+  ASSERT_FALSE(reports.empty());
+  EXPECT_EQ(released, 1);
+  EXPECT_TRUE(reports.back().finished);
+  EXPECT_EQ(reports.back().total, 2 * bytes.size());
+  EXPECT_EQ(reports.back().done, 2 * bytes.size());
+  for (const std::string& name : names) EXPECT_EQ(name, "repacking weights");
+}
+
+TEST_F(DeviceTest, SaysThatPackedProductsAreExactWithoutAsking) {
+  PlanOptions options;
+  options.limits = plan_->limits;
+  for (const bool exact : {false, true}) {
+    options.exact = exact;
+    const auto plan = backend_->plan(plan_->program, device_->profile(), options).value();
+    for (const PlanStep& step : plan->steps) {
+      const bool is_product =
+          std::holds_alternative<program::Linear>(plan->program.ops[step.first_op].kind);
+      EXPECT_EQ(step.reason.find("exact at every number of rows") != std::string::npos, is_product)
+          << step.kernel << ": " << step.reason;
+    }
+    for (std::size_t i = 0; i < plan->steps.size(); ++i)
+      EXPECT_EQ(plan->steps[i].kernel, plan_->steps[i].kernel);
+  }
 }
 
 TEST_F(DeviceTest, PinsChooseAVariantAndUnknownOnesAreRefused) {

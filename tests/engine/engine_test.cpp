@@ -1,8 +1,10 @@
 // What a caller of the library sees: answers, cancels, limits, two models side by side.
 #include "tern/engine.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <thread>
 
 #include "base/allocation_counter_test.h"
@@ -38,17 +40,21 @@ GenerateRequest greedy(std::vector<std::int32_t> prompt, std::int64_t tokens) {
 }
 
 TEST(Engine, AnswersTheSameWhateverThePromptIsCutInto) {
-  const TemporaryFolder folder;
-  const std::string path = folder.write(make_tiny_model(TinyArchitecture::kQwen3, Format::kQ1G128));
   const Engine engine = two_threads();
   const std::vector<std::int32_t> ids = some_ids(100);
-  std::vector<float> whole;
-  for (const int rows : {512, 64, 7, 1}) {
-    const Model model = open_tiny(engine, path, {.batch_rows = rows});
-    Session session = model.session({}).value();
-    const std::vector<float> logits = session.evaluate(ids, 1, {}, {}).value();
-    if (whole.empty()) whole = logits;
-    EXPECT_EQ(logits, whole) << rows << " rows a step";  // bit for bit: packed weights, exact sums
+  for (const Format format : {Format::kQ1G128, Format::kT2G64, Format::kT1G128}) {
+    const TemporaryFolder folder;
+    const std::string path = folder.write(make_tiny_model(TinyArchitecture::kQwen3, format));
+    std::vector<float> whole;
+    for (const bool exact : {true, false})
+      for (const int rows : {512, 64, 7, 1}) {
+        const Model model = open_tiny(engine, path, {.batch_rows = rows, .exact = exact});
+        Session session = model.session({}).value();
+        const std::vector<float> logits = session.evaluate(ids, 1, {}, {}).value();
+        if (whole.empty()) whole = logits;
+        // Bit for bit: packed weights, exact sums, with and without `exact`.
+        EXPECT_EQ(logits, whole) << rows << " rows a step";
+      }
   }
 }
 
@@ -217,6 +223,155 @@ TEST(Engine, RunsTwoModelsInOneProcessOnTwoThreads) {
   EXPECT_EQ(got_b, expected_b);
 }
 
+// What one session says to a prompt of its own.
+std::vector<std::int32_t> say(const Model& model, int prompt, std::int64_t tokens) {
+  Session session = model.session({}).value();
+  return session.generate(greedy(some_ids(prompt), tokens), {}, {}, {}).value().ids;
+}
+
+TEST(Threads, TwoModelsOnOneEngineAnswerSideBySide) {
+  const TemporaryFolder folder;
+  const Engine engine = two_threads();
+  const Model a = open_tiny(
+      engine, folder.write(make_tiny_model(TinyArchitecture::kQwen3, Format::kQ1G128), "a"));
+  const Model b = open_tiny(
+      engine, folder.write(make_tiny_model(TinyArchitecture::kLlama, Format::kT2G64), "b"));
+  const auto expected_a = say(a, 20, 30);
+  const auto expected_b = say(b, 9, 30);
+  std::vector<std::int32_t> got_a;
+  std::vector<std::int32_t> got_b;
+  std::thread one([&] { got_a = say(a, 20, 30); });
+  std::thread two([&] { got_b = say(b, 9, 30); });
+  one.join();
+  two.join();
+  EXPECT_EQ(got_a, expected_a);
+  EXPECT_EQ(got_b, expected_b);
+}
+
+TEST(Threads, TwoSessionsOfOneModelAnswerSideBySide) {
+  const TemporaryFolder folder;
+  const Engine engine = two_threads();
+  const Model model =
+      open_tiny(engine, folder.write(make_tiny_model(TinyArchitecture::kQwen3, Format::kQ1G128)),
+                {.context = 128});
+  const auto expected_a = say(model, 20, 30);
+  const auto expected_b = say(model, 9, 30);
+  ASSERT_NE(expected_a, expected_b);
+  std::vector<std::int32_t> got_a;
+  std::vector<std::int32_t> got_b;
+  std::thread one([&] { got_a = say(model, 20, 30); });
+  std::thread two([&] { got_b = say(model, 9, 30); });
+  one.join();
+  two.join();
+  EXPECT_EQ(got_a, expected_a);
+  EXPECT_EQ(got_b, expected_b);
+}
+
+TEST(Threads, AModelMayGoAndAnotherComeWhileOneAnswers) {
+  const TemporaryFolder folder;
+  const std::string short_lived =
+      folder.write(make_tiny_model(TinyArchitecture::kLlama, Format::kQ8_0), "short");
+  const Engine engine = two_threads();
+  const Model model = open_tiny(
+      engine, folder.write(make_tiny_model(TinyArchitecture::kQwen3, Format::kQ1G128), "long"));
+  const auto expected = say(model, 20, 60);
+  std::vector<std::int32_t> got;
+  std::thread answers([&] { got = say(model, 20, 60); });
+  std::thread comes_and_goes([&] {
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(say(open_tiny(engine, short_lived), 5, 2).size(), 2U);
+  });
+  answers.join();
+  comes_and_goes.join();
+  EXPECT_EQ(got, expected);
+}
+
+TEST(Threads, ASessionKeepsItsModelAndEngineAlive) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write(make_tiny_model(TinyArchitecture::kQwen3));
+  Session session = open_tiny(two_threads(), path).session({}).value();
+  EXPECT_EQ(session.generate(greedy(some_ids(4), 3), {}, {}, {}).value().ids.size(), 3U);
+}
+
+TEST(Engine, SaysThatARequestForbidsEveryToken) {
+  const TemporaryFolder folder;
+  const Engine engine = two_threads();
+  const Model model = open_tiny(engine, folder.write(make_tiny_model(TinyArchitecture::kQwen3)));
+  Session session = model.session({}).value();
+  GenerateRequest r = greedy(some_ids(4), 8);
+  r.ignore_end_tokens = false;
+  r.min_tokens = 2;
+  const std::vector<std::int32_t>& ends = model.tokenizer().end_tokens();
+  for (std::int32_t id = 0; id < fixtures::kTinyTokens; ++id)
+    if (std::find(ends.begin(), ends.end(), id) == ends.end())
+      r.sampling.logit_bias.emplace_back(id, -std::numeric_limits<float>::infinity());
+  const auto refused = session.generate(r, {}, {}, {});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(refused.error().message(), "logit_bias and min_tokens forbid every token");
+  EXPECT_EQ(session.position(), 0);
+  r.min_tokens = 0;  // an end token is left
+  EXPECT_EQ(session.generate(r, {}, {}, {}).value().finish, FinishReason::kEnd);
+}
+
+TEST(Engine, ChecksEveryBlockBeforeLoadingWhenAsked) {
+  const Engine engine = two_threads();
+  const auto refusal = [&](const TinyModel& m, const ModelOptions& options) {
+    const TemporaryFolder folder;
+    const std::string path = folder.write(m);
+    const auto opened = engine.open(path, options, {}, {});
+    if (opened.ok()) return std::string();
+    EXPECT_EQ(opened.error().code(), ErrorCode::kInvalidFile);
+    EXPECT_EQ(opened.error().message().find(path + ": "), 0U);
+    return opened.error().message().substr(path.size() + 2);
+  };
+  const ModelOptions checked{.check_tensors = true};
+  EXPECT_EQ(refusal(make_tiny_model(TinyArchitecture::kQwen3), checked), "");
+  TinyModel dense = make_tiny_model(TinyArchitecture::kQwen3);
+  const float bad = -std::numeric_limits<float>::infinity();
+  std::memcpy(&dense.tensor("blk.0.ffn_down.weight").bytes[1031 * 4], &bad, 4);
+  EXPECT_EQ(refusal(dense, {}), "");
+  EXPECT_EQ(refusal(dense, checked), "tensor 'blk.0.ffn_down.weight' weight 1031 is inf");
+  TinyModel packed = make_tiny_model(TinyArchitecture::kQwen3, Format::kQ1G128);
+  auto& bytes = packed.tensor("blk.0.ffn_down.weight").bytes;
+  bytes[7 * 18] = std::byte{0x00};
+  bytes[7 * 18 + 1] = std::byte{0x7e};
+  EXPECT_EQ(refusal(packed, checked), "tensor 'blk.0.ffn_down.weight' block 7 has scale nan");
+}
+
+TEST(Engine, ChecksTensorsWithProgressAndStopsWhenAsked) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write(make_tiny_model(TinyArchitecture::kQwen3));
+  const Engine engine = two_threads();
+  const CancelToken cancel = CancelToken::make();
+  std::vector<std::string> seen;
+  const auto progress = [&](const Progress& p) {
+    seen.emplace_back(p.what);
+    cancel.request();
+  };
+  const auto opened = engine.open(path, {.check_tensors = true}, progress, cancel);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().code(), ErrorCode::kCancelled);
+  EXPECT_EQ(seen, std::vector<std::string>{"checking weights"});
+}
+
+// A file that is not mapped lies in memory of its own, which is given back piece by piece.
+TEST(Engine, AnswersTheSameFromAFileThatIsReadAsFromOneThatIsMapped) {
+  const TemporaryFolder folder;
+  const Engine engine = two_threads();
+  for (const Format format : {Format::kF32, Format::kT2G64}) {
+    TinyModel m = make_tiny_model(TinyArchitecture::kQwen3, format);
+    m.set_string("general.description", std::string(2U << 20, 'x'));  // beyond a heap buffer
+    const std::string path = folder.write(m);
+    std::vector<float> mapped;
+    for (const LoadMode mode : {LoadMode::kMmap, LoadMode::kRead}) {
+      const Model model = open_tiny(engine, path, {.load_mode = mode});
+      const auto logits = model.session({}).value().evaluate(some_ids(12), 1, {}, {}).value();
+      if (mapped.empty()) mapped = logits;
+      EXPECT_EQ(logits, mapped);
+    }
+  }
+}
+
 TEST(Engine, SessionsOfOneModelShareItsCacheAndGiveItBack) {
   const TemporaryFolder folder;
   const std::string path = folder.write(make_tiny_model(TinyArchitecture::kQwen3));
@@ -287,8 +442,19 @@ TEST(Engine, SaysWhatDoesNotExist) {
   ASSERT_FALSE(device.ok());
   EXPECT_EQ(device.error().code(), ErrorCode::kDevice);
   EXPECT_NE(device.error().message().find("cpu"), std::string::npos);
-  EXPECT_FALSE(Engine::create({.instruction_set = "mmx"}).ok());
-  EXPECT_FALSE(Engine::create({.threads = -2}).ok());
+  EXPECT_EQ(device.error().message().find("--device cuda: "), 0U) << device.error().message();
+  EXPECT_EQ(Engine::create({.instruction_set = "mmx"}).error().message(),
+            "instruction set 'mmx': there is no such set; known are avx512, avx2, portable");
+  EXPECT_EQ(Engine::create({.threads = -2}).error().message(), "--threads -2: expected 1 to 1024");
+  // A set that is forced is used whole or refused: no quiet step down.
+  const auto forced = Engine::create({.threads = 1, .instruction_set = "avx512"});
+  if (forced.ok()) {
+    for (const char* part : {"AVX2", "AVX512F", "AVX512BW", "AVX512DQ", "AVX512VL", "AVX512-VNNI"})
+      EXPECT_NE(forced->device_text().find(part), std::string::npos) << forced->device_text();
+  } else {
+    EXPECT_EQ(forced.error().code(), ErrorCode::kUnsupported);
+    EXPECT_NE(forced.error().message().find("the processor lacks AVX"), std::string::npos);
+  }
   const auto missing = two_threads().open("/nonexistent/model.gguf", {}, {}, {});
   ASSERT_FALSE(missing.ok());
   EXPECT_EQ(missing.error().code(), ErrorCode::kNotFound);
@@ -317,7 +483,11 @@ TEST(Engine, PortableKernelsAgreeWithTheFastOnes) {
     difference = std::max(difference, std::abs(fast[i] - slow[i]));
   }
   EXPECT_LT(difference, 1e-5F * largest);
-  EXPECT_EQ(Engine::create({.instruction_set = "portable"}).value().warnings().size(), 1U);
+  const std::vector<std::string> warnings =
+      Engine::create({.instruction_set = "portable"}).value().warnings();
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_NE(warnings[0].find("AVX2"), std::string::npos) << warnings[0];
+  EXPECT_EQ(warnings[0].find("--isa"), std::string::npos) << warnings[0];
 }
 
 }  // namespace

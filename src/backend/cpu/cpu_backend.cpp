@@ -1,5 +1,6 @@
 #include "backend/cpu/cpu_backend.h"
 
+#include <algorithm>
 #include <system_error>
 
 #include "backend/cpu/cpu_plan.h"
@@ -20,10 +21,18 @@ backend::ResidentEstimate CpuBackend::estimate(const program::WeightSet& weights
   backend::ResidentEstimate estimate;
   for (const program::WeightDecl& d : weights.weights) {
     LayoutEstimate layout = estimate_layout(d, packed_tiling(profile.cpu));
+    // Headers do not tell whether code 3 occurs: room for the larger layout, never too little.
+    if (may_use_code3(d))
+      layout.bytes =
+          std::max(layout.bytes, estimate_layout(d, packed_tiling(profile.cpu), true).bytes);
     estimate.bytes += layout.bytes;
     estimate.layouts.push_back(std::move(layout.name));
   }
   return estimate;
+}
+
+std::vector<std::string> CpuBackend::warnings(const backend::DeviceProfile& profile) const {
+  return slow_paths(profile);
 }
 
 std::vector<backend::DeviceProfile> CpuBackend::devices() const {
@@ -50,8 +59,7 @@ Result<std::unique_ptr<backend::Device>> CpuBackend::open(
   try {
     return std::unique_ptr<backend::Device>(std::make_unique<CpuDevice>(profile));
   } catch (const std::system_error& e) {
-    return fail(ErrorCode::kOutOfMemory, "the system gives no more threads ({} were asked for): {}",
-                profile.cores + 1, e.what());
+    return fail(ErrorCode::kOutOfMemory, "the system gives no more threads: {}", e.what());
   }
 }
 

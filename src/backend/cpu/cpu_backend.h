@@ -19,6 +19,8 @@ class CpuBackend : public backend::Backend {
   }
   [[nodiscard]] backend::ResidentEstimate estimate(
       const program::WeightSet& weights, const backend::DeviceProfile& profile) const override;
+  [[nodiscard]] std::vector<std::string> warnings(
+      const backend::DeviceProfile& profile) const override;
   [[nodiscard]] std::vector<backend::DeviceProfile> devices() const override;
   [[nodiscard]] Result<std::unique_ptr<backend::Device>> open(
       const backend::DeviceProfile& profile) const override;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/cpu/cache_lines.h"
 #include "backend/cpu/run_context.h"
 #include "backend/cpu/steps.h"
 #include "base/checked.h"
@@ -11,10 +12,6 @@ namespace {
 
 using program::Element;
 using program::ValueId;
-
-constexpr std::uint64_t kAlignment = 64;
-
-std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) & ~(kAlignment - 1); }
 
 // Which forms the readers of each quantised value want.
 void find_quant_forms(CpuPlan& plan) {
@@ -45,7 +42,7 @@ void find_quant_forms(CpuPlan& plan) {
       forms.packed_row_bytes = static_cast<std::uint64_t>(
           activation_layout(type.width, plan.tiling, needed[v]).record_bytes);
     if (forms.has_block) forms.block_row_bytes = block_activation_row_bytes(type.width);
-    forms.block_offset = aligned(forms.packed_row_bytes * rows);
+    forms.block_offset = whole_lines(forms.packed_row_bytes * rows);
   }
 }
 
@@ -69,7 +66,7 @@ void place_values(CpuPlan& plan) {
   const program::Program& p = plan.program;
   plan.views = program::resolve_views(p);
   const program::ArenaPlan arena = program::place(
-      p, [&plan](ValueId v) { return bytes_of(plan, v); }, kAlignment);
+      p, [&plan](ValueId v) { return bytes_of(plan, v); }, kCacheLine);
   plan.placements.assign(p.values.size(), {});
   for (ValueId v = 0; v < p.values.size(); ++v) {
     if (p.at(v).kind != program::ValueKind::kActivation) continue;
@@ -88,7 +85,7 @@ void place_values(CpuPlan& plan) {
   for (const program::RopeTable& table : p.rope_tables) {
     plan.rope_offsets.push_back(plan.arena_bytes);
     plan.arena_bytes +=
-        aligned(static_cast<std::uint64_t>(p.bucket.rows) * 2 * 4 * table.frequency.size());
+        whole_lines(static_cast<std::uint64_t>(p.bucket.rows) * 2 * 4 * table.frequency.size());
   }
   for (const program::Output& output : p.outputs)
     plan.output_bytes += bytes_of(plan, plan.views[output.value].root);
@@ -111,10 +108,10 @@ void plan_scratch(CpuPlan& plan) {
         attention_partial_floats(attention_decode_rows(plan.program.bucket.rows, splits),
                                  static_cast<int>(attention->heads), head_dim, splits));
   }
-  plan.worker_scratch_bytes = aligned(plan.worker_scratch_bytes);
+  plan.worker_scratch_bytes = whole_lines(plan.worker_scratch_bytes);
   plan.partials_offset =
       plan.worker_scratch_bytes * static_cast<std::uint64_t>(std::max(plan.profile.cores, 1));
-  plan.scratch_bytes = plan.partials_offset + aligned(plan.attention_partial_floats * 4);
+  plan.scratch_bytes = plan.partials_offset + whole_lines(plan.attention_partial_floats * 4);
 }
 
 struct KernelText {
@@ -134,6 +131,8 @@ KernelText linear_text(const CpuPlan& plan, const program::Linear& op) {
   switch (format.kind) {
     case quant::FormatClass::kPacked:
       text = text_of("packed_product", plan.kernels.packed);
+      // What --exact asks for (make_cpu_plan says why).
+      if (!is_float) text.reason += "; exact at every number of rows";
       break;
     case quant::FormatClass::kBlock:
       text = text_of("block_product", plan.kernels.block);
@@ -166,19 +165,34 @@ KernelText describe(const CpuPlan& plan, const program::Op& op) {
   return {"copy", "the only variant"};
 }
 
-// A step without vector instructions for what is hot is a slower path, and the user is told.
-void warn_about_portable_paths(CpuPlan& plan) {
-  if (plan.profile.architecture == "x86-64" &&
-      !plan.profile.cpu.contains({CpuFeature::kAvx2, CpuFeature::kFma, CpuFeature::kF16c}))
-    plan.warnings.push_back(
-        "the processor lacks AVX2, FMA or F16C: portable kernels run, many times slower");
+// Kernels keep a head in buffers of a fixed size.
+Result<void> check_heads(const program::Program& p) {
+  for (const program::Op& op : p.ops) {
+    const auto* attention = std::get_if<program::Attention>(&op.kind);
+    if (!attention) continue;
+    const program::StateDecl& kv = p.states[p.at(attention->state).index];
+    if (kv.head_dim > kAttentionMaxHeadDim)
+      return fail(ErrorCode::kUnsupported,
+                  "attention with {} heads of {} values over {} key heads is not supported: this "
+                  "build has kernels for heads of at most {}",
+                  attention->heads, kv.head_dim, kv.kv_heads, kAttentionMaxHeadDim);
+  }
+  return {};
 }
 
 }  // namespace
 
+std::vector<std::string> slow_paths(const backend::DeviceProfile& profile) {
+  constexpr CpuFeatures kFast{CpuFeature::kAvx2, CpuFeature::kFma, CpuFeature::kF16c};
+  if (profile.architecture != "x86-64" || profile.cpu.contains(kFast)) return {};
+  return {fmt::format("{} not used or not there: portable kernels run, many times slower",
+                      to_string(kFast.without(profile.cpu)))};
+}
+
 Result<std::shared_ptr<const backend::Plan>> make_cpu_plan(const program::Program& program,
                                                            const backend::DeviceProfile& profile,
                                                            const backend::PlanOptions& options) {
+  TERN_TRY(check_heads(program));
   auto plan = std::make_shared<CpuPlan>();
   plan->program = program;
   plan->limits = options.limits;
@@ -190,7 +204,7 @@ Result<std::shared_ptr<const backend::Plan>> make_cpu_plan(const program::Progra
   find_quant_forms(*plan);
   place_values(*plan);
   plan_scratch(*plan);
-  warn_about_portable_paths(*plan);
+  for (std::string& line : slow_paths(profile)) plan->warnings.push_back(std::move(line));
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     KernelText text = describe(*plan, program.ops[i]);
     plan->steps.push_back(

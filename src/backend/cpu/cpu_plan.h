@@ -38,6 +38,13 @@ struct CpuPlan : backend::Plan {
   }
 };
 
+// One line each about what runs slower than on most machines, for the user.
+[[nodiscard]] std::vector<std::string> slow_paths(const backend::DeviceProfile& profile);
+
+// PlanOptions::exact leaves nothing to choose: the products of packed weights are exact integers
+// with one canonical order of additions in every variant and at every number of rows, and the other
+// kernels compute a row from that row alone. So an answer never depends on how a prompt was cut.
+// Errors: kUnsupported for attention heads wider than any kernel takes.
 [[nodiscard]] Result<std::shared_ptr<const backend::Plan>> make_cpu_plan(
     const program::Program& program, const backend::DeviceProfile& profile,
     const backend::PlanOptions& options);

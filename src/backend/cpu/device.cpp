@@ -144,6 +144,7 @@ Result<backend::Submission> CpuDevice::submit(backend::Executable& executable,
   auto& cpu = static_cast<CpuExecutable&>(executable);
   TERN_TRY(check_process());
   TERN_TRY(check_batch(cpu, batch));
+  if (cancel.requested()) return fail(ErrorCode::kCancelled, "the step was cancelled");
   std::unique_lock lock(queue_->mutex);
   for (const Job& job : queue_->jobs)
     if (job.executable == &cpu &&

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "backend/cpu/bind.h"
+#include "base/checked.h"
 #include "base/float_environment.h"
 
 namespace tern::cpu {
@@ -19,6 +20,13 @@ std::uint64_t page_bytes(const program::StateDecl& d, program::KvDtype dtype) {
   return kv_page_bytes(dtype_of(dtype), static_cast<int>(d.kv_heads), static_cast<int>(d.head_dim));
 }
 
+// The middle one; of an even number the lower of the two. Not of an empty list.
+double median(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<backend::StatePool>> CpuStates::make(
@@ -27,9 +35,13 @@ Result<std::shared_ptr<backend::StatePool>> CpuStates::make(
   pool->pages_ = pages;
   pool->decls_ = states;
   for (const program::StateDecl& d : states) {
-    const std::uint64_t bytes =
-        (page_bytes(d, d.k) + page_bytes(d, d.v)) * static_cast<std::uint64_t>(pages);
-    Result<AlignedBuffer> memory = AlignedBuffer::allocate(bytes, {.what = "the KV cache"});
+    const std::uint64_t page = page_bytes(d, d.k) + page_bytes(d, d.v);
+    const auto count = checked_cast<std::uint64_t>(pages);
+    const auto bytes = count ? checked_mul(page, *count) : std::nullopt;
+    if (!bytes)
+      return fail(ErrorCode::kOutOfMemory, "a KV cache of {} pages of {} bytes has no size", pages,
+                  page);
+    Result<AlignedBuffer> memory = AlignedBuffer::allocate(*bytes, {.what = "the KV cache"});
     TERN_TRY(memory);
     pool->memory_.push_back(std::move(*memory));
   }
@@ -132,18 +144,20 @@ bool CpuExecutable::run(ThreadPool& pool, const CancelToken& cancel) {
 std::vector<double> CpuExecutable::time_steps(ThreadPool& pool, int repeats) {
   const KernelFloatMode mode;
   const CancelToken never;
-  std::vector<double> seconds(steps_.size(), 0);
-  for (int i = 0; i < repeats; ++i) {
+  std::vector<std::vector<double>> samples(steps_.size());
+  for (int i = 0; i < std::max(repeats, 1); ++i) {
     prepare(pool);
     RunContext ctx = context(pool, never);
     for (std::size_t s = 0; s < steps_.size(); ++s) {
       const auto start = std::chrono::steady_clock::now();
       std::visit([&ctx](const auto& step) { step.run(ctx); }, steps_[s]);
       const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-      seconds[s] = i == 0 ? taken.count() : std::min(seconds[s], taken.count());
+      samples[s].push_back(taken.count());
     }
   }
-  return seconds;
+  std::vector<double> medians;
+  for (std::vector<double>& of_step : samples) medians.push_back(median(of_step));
+  return medians;
 }
 
 std::string CpuExecutable::first_non_finite(ThreadPool& pool) {

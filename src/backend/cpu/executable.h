@@ -56,7 +56,8 @@ class CpuExecutable : public backend::Executable {
   // Runs the steps over `pool`. False when `cancel` was requested before the end.
   bool run(ThreadPool& pool, const CancelToken& cancel);
 
-  // Runs and times the steps one by one: seconds by step of the plan, the least of `repeats`.
+  // Runs and times the steps one by one: seconds by step of the plan, the median of
+  // `repeats` runs.
   [[nodiscard]] std::vector<double> time_steps(ThreadPool& pool, int repeats);
   // Runs again and says which op was the first to make a value that is not finite; empty: none.
   [[nodiscard]] std::string first_non_finite(ThreadPool& pool);

@@ -43,6 +43,9 @@ struct LayoutEstimate {
 [[nodiscard]] LayoutEstimate estimate_layout(const program::WeightDecl& decl, PackedTiling tiling,
                                              bool uses_code3 = false);
 
+// Whether only its data tells which layout a weight gets.
+[[nodiscard]] bool may_use_code3(const program::WeightDecl& decl);
+
 class CpuWeights : public backend::ResidentWeights {
  public:
   // Repacks in parallel over `pool`. Errors as Device::upload.
