@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <functional>
 #include <optional>
 
@@ -138,6 +139,13 @@ TEST(GgufTokenizer, RefusesAWrongNumberOfTypesAndUnknownTypes) {
   Keys keys;
   keys.types->pop_back();
   EXPECT_THAT(keys.refusal(), HasSubstr("has 258 entries, but 'tokenizer.ggml.tokens' has 259"));
+  // The count is looked at before any of the numbers is.
+  keys.types.reset();
+  keys.more = [](GgufWriter& writer) {
+    const std::array<std::uint32_t, 5> one_u64_beyond_2_63 = {10, 1, 0, 0xFFFFFFFF, 0xFFFFFFFF};
+    writer.add_raw("tokenizer.ggml.token_type", 9, std::as_bytes(std::span(one_u64_beyond_2_63)));
+  };
+  EXPECT_THAT(keys.refusal(), HasSubstr("has 1 entries, but 'tokenizer.ggml.tokens' has 259"));
   keys = {};
   (*keys.types)[256] = 7;
   EXPECT_THAT(keys.refusal(), HasSubstr("token 256 ('hi') has the type 7"));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "base/error.h"
 
@@ -16,19 +17,27 @@ constexpr auto kLater = [](const auto& a, const auto& b) { return a.order > b.or
 
 MergeTable::MergeTable(std::size_t vocabulary, std::vector<Merge> merges)
     : first_(vocabulary + 1, 0) {
-  std::sort(merges.begin(), merges.end(), [](const Merge& a, const Merge& b) {
-    return std::tie(a.left, a.right, a.rank) < std::tie(b.left, b.right, b.rank);
-  });
-  entries_.reserve(merges.size());
-  for (std::size_t i = 0; i < merges.size(); ++i) {
-    const Merge& m = merges[i];
-    const bool comes_again =
-        i + 1 < merges.size() && merges[i + 1].left == m.left && merges[i + 1].right == m.right;
-    if (comes_again) continue;
-    entries_.push_back({m.right, m.result, m.rank});
-    ++first_[static_cast<std::size_t>(m.left) + 1];
-  }
+  for (const Merge& m : merges) ++first_[static_cast<std::size_t>(m.left) + 1];
   for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
+  entries_.resize(merges.size());
+  std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
+  for (const Merge& m : merges) {
+    entries_[next[static_cast<std::size_t>(m.left)]++] = {m.right, m.result, m.rank};
+  }
+  std::uint32_t kept = 0;
+  for (std::size_t left = 0; left < vocabulary; ++left) {
+    const auto begin = entries_.begin() + std::exchange(first_[left], kept);
+    const auto end = entries_.begin() + first_[left + 1];
+    std::sort(begin, end, [](const Entry& a, const Entry& b) {
+      return std::tie(a.right, a.rank) < std::tie(b.right, b.rank);
+    });
+    for (auto at = begin; at != end; ++at) {
+      const bool comes_again = at + 1 != end && (at + 1)->right == at->right;
+      if (!comes_again) entries_[kept++] = *at;
+    }
+  }
+  first_.back() = kept;
+  entries_.resize(kept);
 }
 
 const MergeTable::Entry* MergeTable::find(std::int32_t left, std::int32_t right) const {

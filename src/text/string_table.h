@@ -66,6 +66,7 @@ class StringIndex {
   [[nodiscard]] std::size_t bucket_of(std::uint32_t hash) const {
     return bits_ == 0 ? 0 : hash >> (32 - bits_);
   }
+  void sort_buckets(const StringTable& table);
 
   int bits_ = 0;                      // of the hash, that name a bucket
   std::vector<Entry> entries_;        // by hash, then by string
