@@ -1,8 +1,9 @@
 #!/bin/sh
 # Runs every fuzz target over its seeds for a fixed number of runs with a fixed seed, and prints its coverage.
 #
-# usage: tests/fuzz/run.sh BUILD_DIR [RUNS]        exit code 1 after a finding, or when the coverage of a target has
-#        fallen by more than 5 % below tests/fuzz/coverage.txt (measured with 20000 runs, so checked from there on)
+# usage: tests/fuzz/run.sh BUILD_DIR [RUNS]        exit code 1 after a finding, for a target without a row in
+#        tests/fuzz/coverage.txt, or when the coverage of a target has fallen by more than 5 % below its row (measured
+#        with 20000 runs, so checked from there on)
 #
 # Seeds: BUILD_DIR/fuzz_corpus/NAME (made by the build) and tests/fuzz/corpus/NAME (stored). New inputs that the run
 # finds stay in BUILD_DIR/fuzz_found/NAME and are not used by the next run; a finding is kept there too.
@@ -48,8 +49,14 @@ for source in "$here"/*_fuzz.cpp; do
   covered=$(echo "$line" | sed -n 's/.*cov: \([0-9]*\).*/\1/p')
   features=$(echo "$line" | sed -n 's/.*ft: \([0-9]*\).*/\1/p')
   echo "fuzz $name: $runs runs, no finding, cov $covered ft $features"
-  stored=$(sed -n "s/^$name \([0-9]*\)\$/\1/p" "$here/coverage.txt" 2>/dev/null)
-  if [ -n "$stored" ] && [ "$runs" -ge 20000 ] && [ $((covered * 100)) -lt $((stored * 95)) ]; then
+  stored=$(sed -n "s/^$name \([0-9][0-9]*\)\$/\1/p" "$here/coverage.txt" 2>/dev/null)
+  if [ -z "$stored" ]; then
+    echo "fuzz $name: tests/fuzz/coverage.txt has no row '$name EDGES'"
+    status=1
+  elif [ -z "$covered" ]; then
+    echo "fuzz $name: the log names no coverage: $out.log"
+    status=1
+  elif [ "$runs" -ge 20000 ] && [ $((covered * 100)) -lt $((stored * 95)) ]; then
     echo "fuzz $name: coverage fell from $stored to $covered"
     status=1
   fi
