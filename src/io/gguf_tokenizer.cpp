@@ -16,6 +16,7 @@ constexpr std::string_view kModel = "tokenizer.ggml.model";
 constexpr std::string_view kPre = "tokenizer.ggml.pre";
 constexpr std::string_view kTokens = "tokenizer.ggml.tokens";
 constexpr std::string_view kTypes = "tokenizer.ggml.token_type";
+constexpr std::string_view kScores = "tokenizer.ggml.scores";
 constexpr std::string_view kMerges = "tokenizer.ggml.merges";
 constexpr std::string_view kTemplate = "tokenizer.chat_template";
 
@@ -60,6 +61,14 @@ Result<void> read_types(const GgufFile& file, text::TokenizerData& data) {
     data.types.push_back(static_cast<text::TokenType>(types[id]));
   }
   return {};
+}
+
+// Scores are of no use to byte-pair encoding; a list of another length contradicts the file.
+Result<void> check_scores(const GgufFile& file, std::size_t count) {
+  const GgufPair* pair = file.find(kScores);
+  if (pair == nullptr || pair->type != GgufType::kArray || pair->count == count) return {};
+  return fail(ErrorCode::kInvalidFile, "key '{}' has {} entries, but '{}' has {}", kScores,
+              pair->count, kTokens, count);
 }
 
 // Control and user-defined tokens are found by their texts. Of equal texts the first counts.
@@ -138,6 +147,7 @@ Result<text::TokenizerData> read_gguf_tokenizer(const GgufFile& file) {
   }
   TERN_TRY(read_strings(file, kTokens, data.tokens));
   TERN_TRY(read_types(file, data));
+  TERN_TRY(check_scores(file, data.tokens.size()));
   TERN_TRY(read_strings(file, kMerges, data.merges));
   read_added(data);
   TERN_TRY(read_ids(file, data));

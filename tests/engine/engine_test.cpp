@@ -292,6 +292,24 @@ TEST(Threads, ASessionKeepsItsModelAndEngineAlive) {
   EXPECT_EQ(session.generate(greedy(some_ids(4), 3), {}, {}, {}).value().ids.size(), 3U);
 }
 
+TEST(ChatTemplate, TakesAClockOfTheYears0To9999) {
+  const ChatTemplate clock = ChatTemplate::parse("{{ strftime_now('%Y-%m-%d %H:%M:%S') }}").value();
+  const auto at = [&](std::int64_t now) {
+    return clock.render(R"([{"role": "user", "content": "x"}])", {.now = now});
+  };
+  EXPECT_EQ(at(0).value().text(), "1970-01-01 00:00:00");
+  EXPECT_EQ(at(253'402'300'799).value().text(), "9999-12-31 23:59:59");
+  EXPECT_EQ(at(-62'167'219'200).value().text(), "0-01-01 00:00:00");
+  for (const std::int64_t now :
+       {std::int64_t{253'402'300'800}, std::int64_t{-62'167'219'201},
+        std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()}) {
+    const auto refused = at(now);
+    ASSERT_FALSE(refused.ok()) << now;
+    EXPECT_EQ(refused.error().code(), ErrorCode::kInvalidArgument);
+    EXPECT_NE(refused.error().message().find(std::to_string(now)), std::string::npos);
+  }
+}
+
 TEST(Engine, SaysThatARequestForbidsEveryToken) {
   const TemporaryFolder folder;
   const Engine engine = two_threads();
