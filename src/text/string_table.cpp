@@ -1,4 +1,4 @@
-// The index over a StringTable: sorted by hash and string, with a directory by the first bits.
+// The index over a StringTable: buckets by the first bits of a hash, sorted by hash and string.
 #include "text/string_table.h"
 
 #include <algorithm>
@@ -10,6 +10,9 @@
 namespace tern::text {
 namespace {
 
+// 2^24 buckets for the 2^22 strings that a vocabulary has at most: more would only take memory.
+constexpr int kMostBucketBits = 24;
+
 std::uint32_t hash_of(std::string_view string) {
   return static_cast<std::uint32_t>(std::hash<std::string_view>{}(string));
 }
@@ -17,7 +20,7 @@ std::uint32_t hash_of(std::string_view string) {
 }  // namespace
 
 StringIndex::StringIndex(const StringTable& table, std::span<const std::int32_t> numbers)
-    : bits_(std::min(static_cast<int>(std::bit_width(numbers.size())), 24)),
+    : bits_(std::min(static_cast<int>(std::bit_width(numbers.size())), kMostBucketBits)),
       first_((std::size_t{1} << bits_) + 1, 0) {
   std::vector<std::uint32_t> hashes;
   hashes.reserve(numbers.size());
