@@ -108,6 +108,9 @@ constexpr std::array kTable = {
     flag(Flag::kThreadsBatch, "threads-batch", "-tb", K::kInteger, "N", "as -t", G::kModel,
          kSingle | kInfo, "the same; another number than -t is refused")
         .range(1, 1024),
+    flag(Flag::kIsa, "isa", "", K::kChoice, "auto|avx512|avx2|portable", "auto", G::kModel,
+         kPlanning,
+         "the best instruction set that kernels may use; one that is not there is refused"),
     flag(Flag::kDevice, "device", "-dev", K::kText, "NAME", "cpu", G::kModel, kPlanning,
          "the device; this build has: cpu")
         .twin("LLAMA_ARG_DEVICE"),

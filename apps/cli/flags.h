@@ -37,6 +37,7 @@ enum class Flag : std::uint8_t {
   kUbatchSize,
   kThreads,
   kThreadsBatch,
+  kIsa,
   kDevice,
   kCacheTypeK,
   kCacheTypeV,

@@ -94,6 +94,7 @@ EngineOptions engine_options(const Arguments& arguments) {
   if (arguments.has(Flag::kThreads)) {
     options.threads = static_cast<int>(arguments.integer(Flag::kThreads));
   }
+  if (arguments.text(Flag::kIsa) != "auto") options.instruction_set = arguments.text(Flag::kIsa);
   return options;
 }
 

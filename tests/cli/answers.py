@@ -250,6 +250,13 @@ class Answers(Case):
         result = run("-c", "1G", "-p", "x")
         self.refused(result, 3, "needs", "MiB", "free")
 
+    def test_the_answer_does_not_depend_on_the_instruction_set(self):
+        words = ("run", paths.model, "--raw", "--temp", "0", "-n", "3", "-p", "The capital of France is")
+        best, portable = self.done(tern(*words)), self.done(tern(*words, "--isa", "portable"))
+        self.assertEqual(best.out, portable.out)
+        self.assertIn("slower", portable.err)
+        self.refused(tern(*words, "--isa", "sse9"), 2, "--isa", "avx2")
+
 
 class Streams(Case):
     def start(self, *words):
