@@ -48,6 +48,7 @@ TEST(HostileTemplate, NestedLoopsRunOutOfSteps) {
 
 // Few evaluations, much work in each: the large texts and lists are made once, before the loop.
 Outcome run_often(const std::string& body) {
+  SCOPED_TRACE(body);
   return run_timed(
       "{% set a = 'a' * 1000000 %}{% set ab = a + 'b' %}{% set ba = 'b' + a %}"
       "{% set other = 'a' * 1000000 %}{% set d = {a: 1} %}"
