@@ -36,7 +36,7 @@ inline constexpr std::uint64_t kWorkPerStep = 256;
 inline constexpr std::uint64_t kWorkPerByte = 2;
 inline constexpr std::uint64_t kWorkPerSearchedByte = 6;
 inline constexpr std::uint64_t kWorkPerCharacter = 32;
-inline constexpr std::uint64_t kWorkPerItem = 32;
+inline constexpr std::uint64_t kWorkPerItem = 64;
 inline constexpr std::uint64_t kWorkPerPiece = 32;
 
 }  // namespace tern::text::jinja

@@ -1,6 +1,7 @@
 // The arithmetic operators of the template language. Integers have 64 bits and never wrap.
 #include "text/chat_template/operators.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "text/chat_template/compare.h"
@@ -177,11 +178,14 @@ Value repeat_text(const StringData& subject, std::size_t count, Budget* budget) 
   TextBuilder out(budget);
   if (subject.text.empty()) return out.finish(subject.markup);
   if (subject.runs.empty() && count <= kMaxStringBytes / subject.text.size()) {
+    const std::size_t total = subject.text.size() * count;
     std::string text;
-    budget->hold(subject.text.size() * count);
-    text.reserve(subject.text.size() * count);
-    budget->release(subject.text.size() * count);
-    for (std::size_t i = 0; i < count; ++i) text += subject.text;
+    budget->hold(total);
+    text.reserve(total);
+    budget->release(total);
+    if (count > 0) text = subject.text;
+    // Doubled: a short text that is repeated often costs what its bytes cost.
+    while (text.size() < total) text.append(text, 0, std::min(text.size(), total - text.size()));
     return make_text(std::move(text), subject.origin, budget, subject.markup);
   }
   for (std::size_t i = 0; i < count; ++i) out.append(subject);
