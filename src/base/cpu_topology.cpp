@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
 #include <thread>
@@ -45,9 +46,8 @@ std::vector<int> online_cpus(const fs::path& root, const std::vector<int>& affin
   const auto online = cpu_list_of_file(root / "sys/devices/system/cpu/online");
   if (online && !online->empty()) return *online;
   if (!affinity.empty()) return affinity;
-  std::vector<int> result;
-  const int count = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  for (int id = 0; id < count; ++id) result.push_back(id);
+  std::vector<int> result(std::max(1u, std::thread::hardware_concurrency()));
+  std::iota(result.begin(), result.end(), 0);
   return result;
 }
 

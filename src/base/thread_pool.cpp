@@ -55,7 +55,7 @@ void name_and_pin(int worker, const std::vector<int>& cpus) {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads, Options options)
+ThreadPool::ThreadPool(int threads, const Options& options)
     : threads_(std::max(threads, 1)), spin_(options.spin), process_(::getpid()) {
   TERN_ASSERT(threads >= 1);
   const SignalsBlocked blocked;

@@ -34,7 +34,7 @@ class ThreadPool {
   };
 
   // threads >= 1. Throws Error(kOutOfMemory) when the system gives no more threads.
-  ThreadPool(int threads, Options options);
+  ThreadPool(int threads, const Options& options);
   explicit ThreadPool(int threads) : ThreadPool(threads, Options{}) {}
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

@@ -268,6 +268,7 @@ Result<ResolvedLayouts> resolve_layouts(const GgufHeader& header, std::uint64_t 
   if (!chosen->readings.empty()) {
     const auto run_all = [&](std::uint64_t alignment) {
       std::vector<Replay> runs;
+      runs.reserve(choices.size());
       for (const Choice& choice : choices) {
         runs.push_back(replay(header, file_bytes, choice, alignment));
       }

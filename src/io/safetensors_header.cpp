@@ -18,11 +18,13 @@ constexpr std::size_t kTextStart = 8;  // of the header in the file
 // `problem`.
 class HeaderHandler {
  public:
+  // NOLINTBEGIN(readability-identifier-naming): the names that the parser asks for
   using number_integer_t = nlohmann::json::number_integer_t;
   using number_unsigned_t = nlohmann::json::number_unsigned_t;
   using number_float_t = nlohmann::json::number_float_t;
   using string_t = nlohmann::json::string_t;
   using binary_t = nlohmann::json::binary_t;
+  // NOLINTEND(readability-identifier-naming)
 
   SafetensorsHeader header;
   std::string problem;

@@ -16,8 +16,8 @@ namespace tern::io {
 class Node {
  public:
   Node() = default;
-  Node(const nlohmann::json& value)
-      : value_(value.is_null() ? nullptr : &value) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): a document is a node
+  Node(const nlohmann::json& value) : value_(value.is_null() ? nullptr : &value) {}
 
   [[nodiscard]] bool exists() const { return value_ != nullptr; }
   [[nodiscard]] Node operator[](const std::string& key) const {

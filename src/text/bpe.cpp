@@ -15,7 +15,7 @@ constexpr auto kLater = [](const auto& a, const auto& b) { return a.order > b.or
 
 }  // namespace
 
-MergeTable::MergeTable(std::size_t vocabulary, std::vector<Merge> merges)
+MergeTable::MergeTable(std::size_t vocabulary, const std::vector<Merge>& merges)
     : first_(vocabulary + 1, 0) {
   for (const Merge& m : merges) ++first_[static_cast<std::size_t>(m.left) + 1];
   for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];

@@ -31,7 +31,7 @@ class MergeTable {
   MergeTable() = default;
   // Tokens are in [0, vocabulary). Where a pair is given twice, the higher rank counts, as with
   // Hugging Face.
-  MergeTable(std::size_t vocabulary, std::vector<Merge> merges);
+  MergeTable(std::size_t vocabulary, const std::vector<Merge>& merges);
 
   // nullptr: the pair does not merge.
   [[nodiscard]] const Entry* find(std::int32_t left, std::int32_t right) const;

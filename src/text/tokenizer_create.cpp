@@ -187,7 +187,7 @@ Result<void> TokenizerBuilder::set_merges() {
   if (std::all_of(byte_tokens.begin(), byte_tokens.end(), [](auto id) { return id < 0; })) {
     return bad("the vocabulary has no token for any single byte");
   }
-  result_.bpe_ = Bpe(byte_tokens, MergeTable(data_.tokens.size(), std::move(merges)));
+  result_.bpe_ = Bpe(byte_tokens, MergeTable(data_.tokens.size(), merges));
   return {};
 }
 

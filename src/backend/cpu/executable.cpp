@@ -156,6 +156,7 @@ std::vector<double> CpuExecutable::time_steps(ThreadPool& pool, int repeats) {
     }
   }
   std::vector<double> medians;
+  medians.reserve(samples.size());
   for (std::vector<double>& of_step : samples) medians.push_back(median(of_step));
   return medians;
 }

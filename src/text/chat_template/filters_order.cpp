@@ -51,6 +51,7 @@ Value dict_sort(Runtime& runtime, const Value& subject, const Bound& arguments) 
   }
   sort_keyed(runtime, items, arguments.flag(2, false));
   std::vector<Value> pairs;
+  pairs.reserve(items.size());
   for (Keyed& item : items) pairs.push_back(std::move(item.item));
   return Value::list(std::move(pairs), &runtime.budget);
 }
@@ -119,6 +120,7 @@ Value sort(Runtime& runtime, const Value& subject, const Bound& arguments) {
   }
   sort_keyed(runtime, all, arguments.flag(0, false));
   std::vector<Value> results;
+  results.reserve(all.size());
   for (Keyed& item : all) results.push_back(std::move(item.item));
   return Value::list(std::move(results), &runtime.budget);
 }

@@ -111,11 +111,13 @@ class Value {
   explicit Value(Kind kind) : kind_(kind) {}
 
   Kind kind_ = Kind::kMissing;
+  // NOLINTBEGIN(readability-identifier-naming): members of an unnamed union count as public
   union {
     std::int64_t integer_ = 0;
     double real_;
     NamespaceData* space_;  // owned by the rendering, so that cycles cannot leak
   };
+  // NOLINTEND(readability-identifier-naming)
   std::shared_ptr<Object> object_;
 };
 
