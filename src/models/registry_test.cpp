@@ -25,7 +25,8 @@ constexpr std::uint64_t kHeadDim = 16;
 class SmallModel {
  public:
   explicit SmallModel(std::string architecture, std::uint64_t vocabulary = 8)
-      : architecture_(std::move(architecture)), zeros_(4 * kHidden * std::max(vocabulary, kHidden)) {
+      : architecture_(std::move(architecture)),
+        zeros_(4 * kHidden * std::max(vocabulary, kHidden)) {
     writer_.add_string("general.architecture", architecture_);
     key("block_count", 1);
     key("context_length", 64);
