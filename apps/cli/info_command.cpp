@@ -100,7 +100,7 @@ void report_needs(Report& report, const ModelInfo& info, const Arguments& argume
   }
 }
 
-void report_runs(Report& report, const ModelInfo& info, double read_gbps) {
+void report_runs(Report& report, const ModelInfo& info, const InfoExtras& extras) {
   report.section("runs");
   if (!info.cannot_run.empty()) {
     report.line("no", info.cannot_run);
@@ -108,11 +108,16 @@ void report_runs(Report& report, const ModelInfo& info, double read_gbps) {
   }
   report.line("device", info.device);
   for (const std::string& kernel : info.kernels) report.line("kernel", kernel);
-  if (info.bytes_per_token > 0 && read_gbps > 0) {
-    report.line("speed", fmt::format("at most {:.1f} tokens/s: {} per token at {:.2f} GB/s",
-                                     read_gbps * 1e9 / static_cast<double>(info.bytes_per_token),
-                                     binary_size(info.bytes_per_token), read_gbps));
+  if (info.bytes_per_token == 0) return;
+  if (extras.read_gbps > 0) {
+    report.line("speed",
+                fmt::format("about {:.1f} tokens/s: {} per token at {:.2f} GB/s",
+                            extras.read_gbps * 1e9 / static_cast<double>(info.bytes_per_token),
+                            binary_size(info.bytes_per_token), extras.read_gbps));
+  } else {
+    report.line("speed", extras.not_measured);
   }
+  if (extras.fits_cache) report.line("cache", "holds all that a token reads: it may be faster");
 }
 
 void report_lists(Report& report, const ModelInfo& info, const Arguments& arguments) {
@@ -143,13 +148,27 @@ std::string report_text(const ModelInfo& info, const Arguments& arguments,
   report_weights(report, info);
   report_tokenizer(report, info);
   if (info.cannot_run.empty()) report_needs(report, info, arguments);
-  report_runs(report, info, extras.read_gbps);
+  report_runs(report, info, extras);
   if (!info.warnings.empty()) {
     report.section("warnings");
     for (const std::string& warning : info.warnings) report.line("-", warning);
   }
   report_lists(report, info, arguments);
   return report.text();
+}
+
+// What the device reads per second, as far as that can be said in a moment.
+void measure(const Engine& engine, const ModelInfo& info, const Interrupt& interrupt,
+             InfoExtras& extras) {
+  extras.fits_cache = info.bytes_per_token > 0 && info.bytes_per_token <= engine.last_cache_bytes();
+  const Result<double> gbps = engine.estimate_read_gbps(interrupt.token());
+  if (gbps.ok()) {
+    extras.read_gbps = *gbps;
+  } else if (gbps.error().code() == ErrorCode::kCancelled) {
+    throw about("info", gbps.error());
+  } else {
+    extras.not_measured = gbps.error().message();
+  }
 }
 
 }  // namespace
@@ -169,7 +188,7 @@ int info_command(Context& context) {
   }
   InfoExtras extras;
   if (arguments.on(Flag::kHash)) extras.sha256 = sha256_of_file(path, context.interrupt);
-  if (info.cannot_run.empty()) extras.read_gbps = engine.measure_read_gbps();
+  if (info.cannot_run.empty()) measure(engine, info, context.interrupt, extras);
   if (arguments.on(Flag::kJson)) {
     context.output.write(
         info_json(info, extras, arguments.on(Flag::kKeys), arguments.on(Flag::kTensors)) + "\n");

@@ -56,9 +56,14 @@ Json runs_json(const ModelInfo& info, const InfoExtras& extras) {
             {"device", info.device},
             {"kernels", info.kernels},
             {"bytes_per_token", info.bytes_per_token},
-            {"read_gbps", extras.read_gbps}};
+            {"fits_cache", extras.fits_cache}};
+  if (extras.read_gbps <= 0) {
+    json["not_measured"] = extras.not_measured;
+    return json;
+  }
+  json["read_gbps"] = extras.read_gbps;
   if (info.bytes_per_token > 0) {
-    json["tokens_per_second_at_most"] =
+    json["tokens_per_second_about"] =
         extras.read_gbps * 1e9 / static_cast<double>(info.bytes_per_token);
   }
   return json;

@@ -120,6 +120,11 @@ class Device {
                                                const program::BatchBlock& batch) = 0;
   // Bytes per second that this device reads from its memory, in GB/s. Takes about half a second.
   [[nodiscard]] virtual double measure_read_gbps() = 0;
+  // About the same, fast and in little memory, for a first look at a file; 0: not known. Throws
+  // Error(kCancelled).
+  [[nodiscard]] virtual double estimate_read_gbps(const CancelToken& /*cancel*/) { return 0; }
+  // Of the cache that a whole decode step may stay in; 0: none, or not known.
+  [[nodiscard]] virtual std::uint64_t last_cache_bytes() const { return 0; }
 };
 
 // A kind of device. Stateless; plan() and estimate() are pure and need no hardware.

@@ -1,10 +1,15 @@
 // The public Engine: a backend, a device, and what they can say about themselves.
 #include "tern/engine.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <fstream>
+#include <optional>
 
 #include "backend/registry.h"
+#include "base/control_groups.h"
 #include "base/error.h"
 #include "runtime/guarded.h"
 #include "runtime/model_impl.h"
@@ -37,6 +42,17 @@ Error about_device(const std::string& name, const Error& error) {
   return fail(error.code(), "--device {}: {}", name, error.message());
 }
 
+// What the process may still take of its address space (ulimit -v); nothing where it is not
+// limited.
+std::optional<std::uint64_t> free_address_space() {
+  struct rlimit limit {};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  const std::string statm = read_system_file("/proc/self/statm").value_or("0");
+  const std::uint64_t pages = parse_decimal(statm.substr(0, statm.find(' '))).value_or(0);
+  const std::uint64_t used = pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return limit.rlim_cur - std::min<std::uint64_t>(limit.rlim_cur, used);
+}
+
 std::string read_processor_name() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
@@ -59,6 +75,10 @@ Result<Engine> Engine::create(const EngineOptions& options) {
     if (devices.empty())
       return fail(ErrorCode::kDevice, "--device {}: there is none here", options.device);
     impl->profile = devices.front();
+    const std::optional<std::uint64_t> space = free_address_space();
+    std::uint64_t& memory = impl->profile.memory_bytes;  // 0: not known
+    if (space && impl->profile.kind == backend::DeviceKind::kCpu)
+      memory = std::max<std::uint64_t>(1, memory == 0 ? *space : std::min(memory, *space));
     constexpr int kMaxThreads = 1024;
     if (options.threads < 0 || options.threads > kMaxThreads)
       return fail(ErrorCode::kUsage, "--threads {}: expected 1 to {}", options.threads,
@@ -89,5 +109,19 @@ std::string Engine::processor_name() const { return impl_->processor; }
 int Engine::threads() const { return impl_->profile.cores; }
 std::vector<std::string> Engine::warnings() const { return impl_->warnings; }
 double Engine::measure_read_gbps() const { return impl_->device->measure_read_gbps(); }
+std::uint64_t Engine::last_cache_bytes() const { return impl_->device->last_cache_bytes(); }
+
+Result<double> Engine::estimate_read_gbps(const CancelToken& cancel) const {
+  return runtime::guarded("bandwidth", "to measure it", [&]() -> Result<double> {
+    constexpr std::uint64_t kLeastFree = std::uint64_t{1} << 30U;
+    const std::uint64_t free = impl_->profile.memory_bytes;
+    if (free != 0 && free < kLeastFree)
+      return fail(ErrorCode::kOutOfMemory, "not measured: {} MiB of memory are free, {} are wanted",
+                  free >> 20U, kLeastFree >> 20U);
+    const double gbps = impl_->device->estimate_read_gbps(cancel);
+    if (gbps > 0) return gbps;
+    return fail(ErrorCode::kDevice, "not measured: the device cannot say, or has no memory left");
+  });
+}
 
 }  // namespace tern

@@ -271,4 +271,11 @@ double CpuDevice::measure_read_gbps() {
   return tern::cpu::measure_read_gbps(pool_);
 }
 
+double CpuDevice::estimate_read_gbps(const CancelToken& cancel) {
+  if (!check_process().ok()) return 0;
+  return tern::cpu::estimate_read_gbps(pool_, cancel);
+}
+
+std::uint64_t CpuDevice::last_cache_bytes() const { return tern::cpu::last_cache_bytes(); }
+
 }  // namespace tern::cpu

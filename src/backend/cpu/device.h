@@ -42,6 +42,8 @@ class CpuDevice : public backend::Device {
   Result<std::string> first_non_finite(backend::Executable& executable,
                                        const program::BatchBlock& batch) override;
   [[nodiscard]] double measure_read_gbps() override;
+  [[nodiscard]] double estimate_read_gbps(const CancelToken& cancel) override;
+  [[nodiscard]] std::uint64_t last_cache_bytes() const override;
 
  private:
   enum class JobState : std::uint8_t { kQueued, kRunning, kDone, kCancelled };

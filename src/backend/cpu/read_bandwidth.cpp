@@ -50,11 +50,8 @@ constexpr std::array<SumFn, 4> kReaders = {sum_of<0, false>, sum_of<2048, false>
 std::int64_t chunks_beyond_caches() {
   constexpr std::int64_t kLeast = 256;
   constexpr std::int64_t kMost = 1024;
-#ifdef _SC_LEVEL3_CACHE_SIZE
-  const std::int64_t cache = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
-  if (cache > 0) return std::clamp(3 * cache / kChunk, kLeast, kMost);
-#endif
-  return kMost;
+  const auto cache = static_cast<std::int64_t>(last_cache_bytes());
+  return cache > 0 ? std::clamp(3 * cache / kChunk, kLeast, kMost) : kMost;
 }
 
 double pass_gbps(ThreadPool& pool, const std::byte* memory, std::int64_t chunks, SumFn sum,
@@ -68,20 +65,36 @@ double pass_gbps(ThreadPool& pool, const std::byte* memory, std::int64_t chunks,
   return static_cast<double>(chunks * kChunk) / taken.count() * 1e-9;
 }
 
+Result<AlignedBuffer> allocate(std::int64_t chunks) {
+  return AlignedBuffer::allocate(static_cast<std::size_t>(chunks * kChunk),
+                                 {.huge_pages = true, .what = "the bandwidth measurement"});
+}
+
+// Chunks [first, last).
+void fill(ThreadPool& pool, std::byte* memory, std::int64_t first, std::int64_t last) {
+  auto* words = reinterpret_cast<std::uint64_t*>(memory);
+  pool.parallel_for(last - first, 16, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::size_t i = static_cast<std::size_t>(first + begin) * kWords;
+         i < static_cast<std::size_t>(first + end) * kWords; ++i)
+      words[i] = i * 0x9E3779B97F4A7C15U;
+  });
+}
+
 }  // namespace
+
+std::uint64_t last_cache_bytes() {
+#ifdef _SC_LEVEL3_CACHE_SIZE
+  return static_cast<std::uint64_t>(std::max<long>(0, ::sysconf(_SC_LEVEL3_CACHE_SIZE)));
+#else
+  return 0;
+#endif
+}
 
 double measure_read_gbps(ThreadPool& pool) {
   const std::int64_t chunks = chunks_beyond_caches();
-  Result<AlignedBuffer> memory =
-      AlignedBuffer::allocate(static_cast<std::size_t>(chunks * kChunk),
-                              {.huge_pages = true, .what = "the bandwidth measurement"});
+  Result<AlignedBuffer> memory = allocate(chunks);
   if (!memory.ok()) return 0;
-  auto* words = reinterpret_cast<std::uint64_t*>(memory->data());
-  pool.parallel_for(chunks, 16, [&](std::int64_t begin, std::int64_t end, int) {
-    for (std::size_t i = static_cast<std::size_t>(begin) * kWords;
-         i < static_cast<std::size_t>(end) * kWords; ++i)
-      words[i] = i * 0x9E3779B97F4A7C15U;
-  });
+  fill(pool, memory->data(), 0, chunks);
   std::atomic<std::uint64_t> sink = 0;  // keeps the reads
   std::array<std::array<double, kPasses>, kReaders.size()> rates = {};
   for (int pass = 0; pass < kPasses; ++pass)
@@ -92,6 +105,35 @@ double measure_read_gbps(ThreadPool& pool) {
   for (auto& of_reader : rates) {
     std::nth_element(of_reader.begin(), of_reader.begin() + kPasses / 2, of_reader.end());
     best = std::max(best, of_reader[kPasses / 2]);
+  }
+  return best;
+}
+
+double estimate_read_gbps(ThreadPool& pool, const CancelToken& cancel) {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kFillTime = std::chrono::milliseconds(120);
+  constexpr auto kTime = std::chrono::milliseconds(250);
+  constexpr std::int64_t kAtOnce = 32;  // chunks between two looks at the clock
+  constexpr auto kMostChunks = static_cast<std::int64_t>(kEstimateBytes) / kChunk;
+  const auto check = [&cancel] {
+    if (cancel.requested())
+      throw fail(ErrorCode::kCancelled, "while the read bandwidth was measured");
+  };
+  const Clock::time_point start = Clock::now();
+  Result<AlignedBuffer> memory = allocate(kMostChunks);
+  if (!memory.ok()) return 0;
+  std::int64_t chunks = 0;
+  while (chunks < kMostChunks && (chunks == 0 || Clock::now() - start < kFillTime)) {
+    check();
+    fill(pool, memory->data(), chunks, chunks + kAtOnce);
+    chunks += kAtOnce;
+  }
+  std::atomic<std::uint64_t> sink = 0;  // keeps the reads
+  double best = 0;
+  for (std::size_t pass = 0; pass == 0 || Clock::now() - start < kTime; ++pass) {
+    check();
+    best = std::max(
+        best, pass_gbps(pool, memory->data(), chunks, kReaders[pass % kReaders.size()], sink));
   }
   return best;
 }
