@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tern/cancel.h"
 #include "tern/error.h"
 
 namespace tern {
@@ -57,12 +58,16 @@ class Tokenizer {
   // From a GGUF file (a vocabulary-only one will do) or a folder with tokenizer.json.
   [[nodiscard]] static Result<Tokenizer> open(const std::string& path);
 
+  // A token that is tripped ends the work soon (kCancelled), here and in encode_chat.
   [[nodiscard]] Result<std::vector<std::int32_t>> encode(std::string_view text,
-                                                         const EncodeOptions& options) const;
+                                                         const EncodeOptions& options,
+                                                         const CancelToken& cancel = {}) const;
   // Segments of a rendered chat: the template's own texts may become special tokens, the rest never
   // does.
-  [[nodiscard]] Result<std::vector<std::int32_t>> encode_chat(
-      std::span<const TextSegment> segments) const;
+  [[nodiscard]] Result<std::vector<std::int32_t>> encode_chat(std::span<const TextSegment> segments,
+                                                              const CancelToken& cancel = {}) const;
+  // Bytes for which the vocabulary has no token, ascending: texts lose them when they are encoded.
+  [[nodiscard]] std::vector<std::uint8_t> missing_bytes() const;
 
   // The bytes of a token; an id outside of the vocabulary is an error.
   [[nodiscard]] Result<std::string> piece(std::int32_t id) const;

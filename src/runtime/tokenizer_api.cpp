@@ -44,15 +44,20 @@ Result<Tokenizer> Tokenizer::open(const std::string& path) {
 }
 
 Result<std::vector<std::int32_t>> Tokenizer::encode(std::string_view text,
-                                                    const EncodeOptions& options) const {
+                                                    const EncodeOptions& options,
+                                                    const CancelToken& cancel) const {
   return runtime::guarded("[encode]", "for the tokens",
-                          [&] { return impl_->tokenizer.encode(text, options); });
+                          [&] { return impl_->tokenizer.encode(text, options, cancel); });
 }
 
-Result<std::vector<std::int32_t>> Tokenizer::encode_chat(
-    std::span<const TextSegment> segments) const {
+Result<std::vector<std::int32_t>> Tokenizer::encode_chat(std::span<const TextSegment> segments,
+                                                         const CancelToken& cancel) const {
   return runtime::guarded("[encode]", "for the tokens",
-                          [&] { return impl_->tokenizer.encode_segments(segments); });
+                          [&] { return impl_->tokenizer.encode_segments(segments, cancel); });
+}
+
+std::vector<std::uint8_t> Tokenizer::missing_bytes() const {
+  return impl_->tokenizer.missing_bytes();
 }
 
 Result<std::string> Tokenizer::piece(std::int32_t id) const {

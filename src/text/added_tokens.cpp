@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "text/stop_request.h"
 
 namespace tern::text {
 
@@ -47,11 +48,13 @@ const AddedTokenMatcher::Content* AddedTokenMatcher::longest_at(std::string_view
   return found;
 }
 
-AddedTokenMatch AddedTokenMatcher::find(std::string_view text, std::size_t from) const {
+AddedTokenMatch AddedTokenMatcher::find(std::string_view text, std::size_t from,
+                                        const CancelToken& cancel) const {
   if (empty()) return {text.size(), text.size(), 0};
   for (std::size_t at = from; at < text.size(); ++at) {
     const auto byte = static_cast<unsigned char>(text[at]);
     if (first_of_[byte] == first_of_[byte + 1U]) continue;
+    stop_if_requested(cancel);
     if (const Content* content = longest_at(text, at)) {
       return {at, at + content->text.size(), content->index};
     }

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tern/cancel.h"
+
 namespace tern::text {
 
 // A token that is cut out of the text before anything else happens to it.
@@ -37,7 +39,8 @@ class AddedTokenMatcher {
 
   [[nodiscard]] bool empty() const { return contents_.empty(); }
   // The first match at or after `from`.
-  [[nodiscard]] AddedTokenMatch find(std::string_view text, std::size_t from) const;
+  [[nodiscard]] AddedTokenMatch find(std::string_view text, std::size_t from,
+                                     const CancelToken& cancel = {}) const;
 
  private:
   struct Content {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "text/stop_request.h"
 
 namespace tern::text {
 namespace {
@@ -67,7 +68,9 @@ void Bpe::merge_all(BpeScratch& scratch) const {
   heap.clear();
   for (std::uint32_t i = 0; i < symbols.size(); ++i) push_candidate(scratch, i, false);
   std::make_heap(heap.begin(), heap.end(), kLater);
-  while (!heap.empty()) {
+  constexpr std::size_t kStepsBetweenQuestions = 4096;
+  for (std::size_t step = 0; !heap.empty(); ++step) {
+    if (step % kStepsBetweenQuestions == 0) stop_if_requested(scratch.cancel_);
     std::pop_heap(heap.begin(), heap.end(), kLater);
     const BpeScratch::Candidate top = heap.back();
     heap.pop_back();

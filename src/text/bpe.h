@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "tern/cancel.h"
+
 namespace tern::text {
 
 // Two neighbouring tokens become a third.
@@ -44,6 +46,11 @@ class MergeTable {
 
 // The encoder's working memory, so that a text of many pieces allocates once. One thread at a time.
 class BpeScratch {
+ public:
+  BpeScratch() = default;
+  // Encoding throws Error(kCancelled) soon after the token is tripped.
+  explicit BpeScratch(CancelToken cancel) : cancel_(std::move(cancel)) {}
+
  private:
   friend class Bpe;
   static constexpr std::uint32_t kNone = 0xFFFFFFFF;
@@ -57,6 +64,7 @@ class BpeScratch {
   };
   std::vector<Symbol> symbols_;
   std::vector<Candidate> heap_;
+  CancelToken cancel_;
 };
 
 class Bpe {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/utf8.h"
+#include "text/stop_request.h"
 #include "text/unicode.h"
 
 namespace tern::text {
@@ -104,10 +105,12 @@ void order_marks(std::vector<utf8proc_int32_t>& codes) {
 // that nothing before it combines with, or to an invalid byte; returns its end, and appends its
 // normal form.
 std::size_t normalize_stretch(std::string_view text, std::size_t begin,
-                              std::vector<utf8proc_int32_t>& codes, std::string& out) {
+                              std::vector<utf8proc_int32_t>& codes, std::string& out,
+                              const CancelToken& cancel) {
   codes.clear();
   std::size_t at = begin;
   while (at < text.size()) {
+    stop_if_requested(cancel);
     const DecodedUtf8 c = decode_utf8(text.substr(at, 4));
     if (!c.valid) break;
     if (at > begin && (c.code_point < kFirstComplex || is_since_unicode_9(c.code_point))) break;
@@ -115,6 +118,7 @@ std::size_t normalize_stretch(std::string_view text, std::size_t begin,
     at += c.length;
   }
   order_marks(codes);
+  stop_if_requested(cancel);
   const utf8proc_ssize_t count =
       utf8proc_normalize_utf32(codes.data(), static_cast<utf8proc_ssize_t>(codes.size()),
                                static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
@@ -126,7 +130,7 @@ std::size_t normalize_stretch(std::string_view text, std::size_t begin,
 
 }  // namespace
 
-std::string_view to_nfc(std::string_view text, std::string& storage) {
+std::string_view to_nfc(std::string_view text, std::string& storage, const CancelToken& cancel) {
   std::size_t complex = find_complex(text, 0);
   if (complex == text.size()) return text;
   storage.clear();
@@ -138,7 +142,7 @@ std::string_view to_nfc(std::string_view text, std::string& storage) {
     const std::size_t start = complex < text.size() ? step_back(text, at, complex) : text.size();
     storage.append(text, at, start - at);
     if (start == text.size()) break;
-    at = normalize_stretch(text, start, codes, storage);
+    at = normalize_stretch(text, start, codes, storage, cancel);
     if (at == start) storage.push_back(text[at++]);  // not valid UTF-8: kept
   }
   return storage;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "text/stop_request.h"
 #include "text/unicode.h"
 
 namespace tern::text {
@@ -36,11 +37,11 @@ std::size_t strip_right(std::string_view text, std::size_t at) {
 // token that is not to be parsed still hides what overlaps with it, as with Hugging Face.
 template <class Gap, class Token>
 void cut_added(std::string_view text, const std::vector<AddedToken>& added,
-               const AddedTokenMatcher& matcher, ParseSpecial parse, const Gap& gap,
-               const Token& token) {
+               const AddedTokenMatcher& matcher, ParseSpecial parse, const CancelToken& cancel,
+               const Gap& gap, const Token& token) {
   std::size_t done = 0;
   for (std::size_t from = 0; from < text.size();) {
-    const AddedTokenMatch match = matcher.find(text, from);
+    const AddedTokenMatch match = matcher.find(text, from, cancel);
     if (match.begin == match.end) break;
     from = match.end;
     const AddedToken& t = added[match.index];
@@ -64,6 +65,7 @@ Error too_long(std::size_t bytes) {
 
 void Tokenizer::encode_normalized(std::string_view text, Output& out) const {
   for_each_piece(*pre_, text, [&](std::string_view piece) {
+    stop_if_requested(out.cancel);
     if (whole_words_) {
       if (const auto id = words_.find(pieces_, piece)) {
         out.ids.push_back(*id);
@@ -75,27 +77,25 @@ void Tokenizer::encode_normalized(std::string_view text, Output& out) const {
 }
 
 void Tokenizer::encode_plain(std::string_view text, Output& out) const {
-  encode_normalized(nfc_ ? to_nfc(text, out.normal_form) : text, out);
+  encode_normalized(nfc_ ? to_nfc(text, out.normal_form, out.cancel) : text, out);
 }
 
 void Tokenizer::encode_parsed(std::string_view text, ParseSpecial parse, Output& out) const {
   const auto token = [&](std::int32_t id) { out.ids.push_back(id); };
   cut_added(
-      text, added_, raw_matcher_, parse,
+      text, added_, raw_matcher_, parse, out.cancel,
       [&](std::string_view gap) {
         if (normalized_matcher_.empty()) return encode_plain(gap, out);
-        const std::string_view normal = nfc_ ? to_nfc(gap, out.normal_form) : gap;
+        const std::string_view normal = nfc_ ? to_nfc(gap, out.normal_form, out.cancel) : gap;
         cut_added(
-            normal, added_, normalized_matcher_, parse,
+            normal, added_, normalized_matcher_, parse, out.cancel,
             [&](std::string_view rest) { encode_normalized(rest, out); }, token);
       },
       token);
 }
 
-Result<std::vector<std::int32_t>> Tokenizer::encode(std::string_view text,
-                                                    const EncodeOptions& options) const {
-  if (text.size() > kMaxTextBytes) return too_long(text.size());
-  Output out;
+std::vector<std::int32_t> Tokenizer::ids_of(std::string_view text, const EncodeOptions& options,
+                                            Output& out) const {
   if (options.add_special && add_begin_) out.ids.push_back(*begin_);
   if (options.parse_special == ParseSpecial::kNone) {
     encode_plain(text, out);
@@ -106,9 +106,30 @@ Result<std::vector<std::int32_t>> Tokenizer::encode(std::string_view text,
   return std::move(out.ids);
 }
 
-Result<std::vector<std::int32_t>> Tokenizer::encode_segments(
-    std::span<const TextSegment> segments) const {
-  Output out;
+Result<std::vector<std::int32_t>> Tokenizer::encode(std::string_view text,
+                                                    const EncodeOptions& options,
+                                                    const CancelToken& cancel) const {
+  if (text.size() > kMaxTextBytes) return too_long(text.size());
+  Output out{{}, BpeScratch(cancel), {}, cancel};
+  try {
+    return ids_of(text, options, out);
+  } catch (const Error& stopped) {
+    return stopped;
+  }
+}
+
+Result<std::vector<std::int32_t>> Tokenizer::encode_segments(std::span<const TextSegment> segments,
+                                                             const CancelToken& cancel) const {
+  Output out{{}, BpeScratch(cancel), {}, cancel};
+  try {
+    return ids_of(segments, out);
+  } catch (const Error& stopped) {
+    return stopped;
+  }
+}
+
+Result<std::vector<std::int32_t>> Tokenizer::ids_of(std::span<const TextSegment> segments,
+                                                    Output& out) const {
   std::string pending;  // ordinary text that may go on in the next segment
   std::string run;      // neighbours of one origin, so that a token may be written in parts
   std::size_t bytes = 0;
@@ -126,7 +147,8 @@ Result<std::vector<std::int32_t>> Tokenizer::encode_segments(
     }
     if (from_template) {
       cut_added(
-          run, added_, matcher_, ParseSpecial::kAll, [&](std::string_view gap) { pending += gap; },
+          run, added_, matcher_, ParseSpecial::kAll, out.cancel,
+          [&](std::string_view gap) { pending += gap; },
           [&](std::int32_t id) {
             encode_pending();
             out.ids.push_back(id);
@@ -135,7 +157,7 @@ Result<std::vector<std::int32_t>> Tokenizer::encode_segments(
     }
     std::size_t done = 0;
     while (done < run.size()) {
-      const AddedTokenMatch match = matcher_.find(run, done);
+      const AddedTokenMatch match = matcher_.find(run, done, out.cancel);
       pending.append(run, done, match.begin - done);
       done = match.end;
       if (match.begin == match.end) break;

@@ -35,15 +35,18 @@ class Tokenizer {
   // Errors (kInvalidFile, kUnsupported) name the token, merge or id that is wrong.
   [[nodiscard]] static Result<Tokenizer> create(const TokenizerData& data);
 
+  // A token that is tripped ends the work within some thousand steps (kCancelled), here and in
+  // encode_segments.
   [[nodiscard]] Result<std::vector<std::int32_t>> encode(std::string_view text,
-                                                         const EncodeOptions& options) const;
+                                                         const EncodeOptions& options,
+                                                         const CancelToken& cancel = {}) const;
 
   // The ids of a rendered chat, without begin and end tokens. Texts of added tokens become these
   // tokens only where all of the text comes from the template. In the other segments they are
   // ordinary characters, and a stretch of this kind is encoded by itself; all the rest is encoded
   // as one text, across the borders of segments.
   [[nodiscard]] Result<std::vector<std::int32_t>> encode_segments(
-      std::span<const TextSegment> segments) const;
+      std::span<const TextSegment> segments, const CancelToken& cancel = {}) const;
 
   [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(types_.size()); }
   // The bytes of a token; an id outside of [0, size()) is an error (kInvalidArgument).
@@ -78,9 +81,14 @@ class Tokenizer {
     std::vector<std::int32_t> ids;
     BpeScratch scratch;
     std::string normal_form;
+    CancelToken cancel;
   };
 
   Tokenizer() = default;
+  [[nodiscard]] std::vector<std::int32_t> ids_of(std::string_view text,
+                                                 const EncodeOptions& options, Output& out) const;
+  [[nodiscard]] Result<std::vector<std::int32_t>> ids_of(std::span<const TextSegment> segments,
+                                                         Output& out) const;
   void encode_parsed(std::string_view text, ParseSpecial parse, Output& out) const;
   void encode_plain(std::string_view text, Output& out) const;
   void encode_normalized(std::string_view text, Output& out) const;

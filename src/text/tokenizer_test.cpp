@@ -90,6 +90,21 @@ TEST(Tokenizer, MergesInsidePieces) {
   EXPECT_EQ(t.size(), 264);
 }
 
+TEST(Tokenizer, StopsWhenItsCallerAsks) {
+  const Tokenizer t = make();
+  const CancelToken cancel = CancelToken::make();
+  EXPECT_THAT(t.encode("hi hi", {}, cancel).value(), ElementsAre(kHi, kSpaceHi));
+  cancel.request();
+  // Pieces, one piece, marks to put in order, added tokens.
+  for (const char* text : {"hi hi", "hhhhhhhh", "a\u0323\u0301", "<s><think>"}) {
+    const auto stopped = t.encode(text, {}, cancel);
+    ASSERT_FALSE(stopped.ok()) << text;
+    EXPECT_EQ(stopped.error().code(), ErrorCode::kCancelled);
+  }
+  const std::vector<TextSegment> segments = {{"<s>", true}, {"hi", false}};
+  EXPECT_EQ(t.encode_segments(segments, cancel).error().code(), ErrorCode::kCancelled);
+}
+
 TEST(Tokenizer, FindsTheLongestAddedToken) {
   const Tokenizer t = make();
   EXPECT_THAT(encode(t, "<s>hi<think>more<think>mor"),

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "tern/cancel.h"
+
 namespace tern::text {
 
 // What the regular expressions of pre-tokenizers can tell apart: \p{L}, \p{N}, \p{M}, \p{P}, \s. No
@@ -64,7 +66,8 @@ inline constexpr std::array<CharClass, 128> kAsciiClasses = ascii_classes();
 // characters that came later neither compose nor change places. Bytes that are not valid UTF-8 stay
 // as they are, and the stretches between them are normalised each for itself. The result is `text`
 // itself where nothing can change, else `storage`. Linear, but for sorting the marks of one
-// character.
-[[nodiscard]] std::string_view to_nfc(std::string_view text, std::string& storage);
+// character. Throws Error(kCancelled) soon after the token is tripped.
+[[nodiscard]] std::string_view to_nfc(std::string_view text, std::string& storage,
+                                      const CancelToken& cancel = {});
 
 }  // namespace tern::text
