@@ -5,6 +5,7 @@
 #include "runtime/guarded.h"
 #include "tern/chat_template.h"
 #include "text/chat_template/chat_template.h"
+#include "text/chat_template/json.h"
 
 namespace tern {
 
@@ -37,7 +38,7 @@ Result<text::Clock> clock_of(const RenderOptions& options) {
 
 Error wrong_type(std::string_view field, const Value& value, std::string_view expected) {
   return fail(ErrorCode::kInvalidArgument, "the request's field '{}' is {}, expected {}", field,
-              text::jinja::type_name(value), expected);
+              text::jinja::json_type_name(value), expected);
 }
 
 // A field of the request, or nullptr when it is absent.
@@ -111,7 +112,7 @@ Result<text::ChatRequest> read_request(std::string_view json, const RenderOption
   if (!value->is_sequence())
     return fail(ErrorCode::kInvalidArgument,
                 "a request is a list of messages or an object with 'messages', this is {}",
-                text::jinja::type_name(*value));
+                text::jinja::json_type_name(*value));
   text::ChatRequest r;
   r.messages = *value;
   r.bos_token = options.bos_token;
@@ -163,7 +164,7 @@ Result<RenderedChat> ChatTemplate::render_variables(std::string_view variables,
     TERN_TRY(value);
     if (!value->is_dict())
       return fail(ErrorCode::kInvalidArgument, "the variables are {}, expected an object",
-                  text::jinja::type_name(*value));
+                  text::jinja::json_type_name(*value));
     const Result<text::Clock> now = clock_of(options);
     TERN_TRY(now);
     Result<text::RenderedPrompt> prompt = impl_->chat_template.render_with(*value, *now);

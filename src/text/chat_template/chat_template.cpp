@@ -51,11 +51,11 @@ ChatTemplate::ChatTemplate(std::shared_ptr<const Compiled> compiled)
 
 Result<ChatTemplate> ChatTemplate::parse(std::string_view source) {
   if (source.size() > jinja::kMaxSourceBytes) {
-    return fail(ErrorCode::kTemplate, "chat template: {} bytes; at most {} are allowed",
+    return fail(ErrorCode::kTemplate, "the chat template has {} bytes; at most {} are allowed",
                 source.size(), jinja::kMaxSourceBytes);
   }
   if (const auto at = jinja::find_invalid_utf8(source)) {
-    return fail(ErrorCode::kTemplate, "chat template: byte {} is not valid UTF-8", *at);
+    return fail(ErrorCode::kTemplate, "the chat template's byte {} is not valid UTF-8", *at);
   }
   try {
     auto compiled = std::make_shared<Compiled>();
@@ -74,7 +74,7 @@ Result<RenderedPrompt> ChatTemplate::render_with(const Value& variables, const C
   if (!variables.is_dict()) {
     return fail(ErrorCode::kInvalidArgument,
                 "the variables of a chat template are an object, not {}",
-                jinja::type_name(variables));
+                jinja::json_type_name(variables));
   }
   jinja::Budget budget;
   jinja::TextBuilder out(&budget, jinja::kMaxOutputBytes);
@@ -100,7 +100,7 @@ Result<RenderedPrompt> ChatTemplate::render(const ChatRequest& request) const {
   if (!request.kwargs.is_none()) {
     if (!request.kwargs.is_dict()) {
       return fail(ErrorCode::kInvalidArgument, "chat_template_kwargs is an object, not {}",
-                  jinja::type_name(request.kwargs));
+                  jinja::json_type_name(request.kwargs));
     }
     for (const Dict::Entry& entry : request.kwargs.dict().dict.entries()) {
       const bool taken = entry.key.is_string() &&

@@ -110,13 +110,24 @@ TEST(ChatTemplate, RefusesWhatCannotBeContinued) {
               HasSubstr("could not find any text"));
 }
 
+TEST(ChatTemplate, RefusesAKeyThatComesTwiceInARequest) {
+  const auto message = [](std::string_view json) {
+    const auto value = value_from_json(json);
+    return value.ok() ? std::string("taken") : value.error().message();
+  };
+  EXPECT_EQ(message(R"({"a": 1, "b": {"a": 2}, "c": [{"a": 3}, {"a": 4}]})"), "taken");
+  EXPECT_EQ(message(R"({"a": 1, "a": 2})"), "JSON: the key \"a\" comes a second time, at byte 9");
+  EXPECT_THAT(message(R"([{"x": {"\\\"": "\\\"", "y": 1, "\u005c\"": 2}}])"),
+              HasSubstr("at byte 24"));
+}
+
 TEST(ChatTemplate, RefusesRequestsThatAreNoConversation) {
   const ChatTemplate chat = parsed(kPlain);
   EXPECT_THAT(chat.render(request_of("[]")).error().message(), HasSubstr("empty conversation"));
   EXPECT_THAT(chat.render(request_of("{}")).error().message(),
-              HasSubstr("messages is a list, not dict"));
+              HasSubstr("messages is a list, not an object"));
   EXPECT_THAT(chat.render(request_of("[1]")).error().message(),
-              HasSubstr("message 0 is an object, not int"));
+              HasSubstr("message 0 is an object, not a number"));
   ChatRequest request = request_of(R"([{"role": "user", "content": "hi"}])");
   request.kwargs = value_from_json(R"({"messages": []})").value();
   EXPECT_THAT(chat.render(request).error().message(), HasSubstr("may not set 'messages'"));

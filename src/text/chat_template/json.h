@@ -20,7 +20,11 @@ struct JsonStyle {
 // json.dumps; a TypeError for values that JSON does not have.
 void append_json(TextBuilder& out, const Value& value, const JsonStyle& style);
 
-// Strict JSON with its key order, at most 64 levels deep; texts are data. The error names the byte.
+// Strict JSON with its key order, at most 64 levels deep; texts are data. A key that comes twice in
+// an object is refused. The error names the byte.
 [[nodiscard]] Result<Value> value_from_json(std::string_view text);
+
+// What a value of JSON is called there: "null", "a number", "an object".
+[[nodiscard]] std::string_view json_type_name(const Value& value);
 
 }  // namespace tern::text::jinja

@@ -103,7 +103,7 @@ Result<PreparedMessages> prepare_messages(const ChatRequest& request, bool menti
   }
   if (!request.messages.is(jinja::Kind::kList)) {
     return fail(ErrorCode::kInvalidArgument, "messages is a list, not {}",
-                jinja::type_name(request.messages));
+                jinja::json_type_name(request.messages));
   }
   std::vector<Value> messages = request.messages.items();
   if (messages.empty()) {
@@ -116,7 +116,7 @@ Result<PreparedMessages> prepare_messages(const ChatRequest& request, bool menti
   for (std::size_t i = 0; i < messages.size(); ++i) {
     if (!messages[i].is_dict()) {
       return fail(ErrorCode::kInvalidArgument, "message {} is an object, not {}", i,
-                  jinja::type_name(messages[i]));
+                  jinja::json_type_name(messages[i]));
     }
     messages[i] = normalized(messages[i]);
   }
