@@ -183,6 +183,12 @@ Error AtomicFile::write_error(int error_number, std::uint64_t missing) const {
                 error_number == ENOSPC ? "the disk is full" : "the disk quota is used up", written_,
                 missing);
   }
+  if (error_number == EFBIG) {
+    return fail(ErrorCode::kDiskFull,
+                "{}: a file may not grow beyond {} bytes here (ulimit -f, or the file system's "
+                "limit), {} bytes are missing; nothing was changed",
+                shown(target_), written_, missing);
+  }
   return fail(ErrorCode::kIo, "{}: cannot be written at offset {}: {}; nothing was changed",
               shown(target_), written_, reason(error_number));
 }

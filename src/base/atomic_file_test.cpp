@@ -192,6 +192,21 @@ TEST_F(AtomicFileTest, AFullDiskNamesTheMissingBytes) {
   EXPECT_EQ(files(), 1);
 }
 
+TEST_F(AtomicFileTest, AFileAboveTheLimitOfItsSizeIsRemoved) {
+  AtomicFile::Options options;
+  options.expected_bytes = 100;
+  options.calls.write = [](int, const void*, std::size_t) -> ssize_t {
+    errno = EFBIG;
+    return -1;
+  };
+  AtomicFile file = AtomicFile::create(target_, options).value();
+  const auto result = file.write(std::string(60, 'x'));
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code(), ErrorCode::kDiskFull);
+  EXPECT_THAT(result.error().message(), HasSubstr("may not grow beyond 0 bytes here"));
+  EXPECT_EQ(files(), 0);
+}
+
 TEST_F(AtomicFileTest, RefusesAtOnceWhatTheDiskCannotHold) {
   AtomicFile::Options options;
   options.expected_bytes = std::uint64_t{1} << 60;

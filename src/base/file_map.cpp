@@ -83,12 +83,13 @@ Result<FileMap> FileMap::open(const std::filesystem::path& path, const Options& 
       return map;
     }
     if (options.mode == Mode::kMmap) {
-      return fail(ErrorCode::kIo, "{}: cannot be mapped into memory: {}; try --load-mode read",
-                  shown(path), reason(errno));
+      return fail(errno == ENOMEM ? ErrorCode::kOutOfMemory : ErrorCode::kIo,
+                  "{}: cannot be mapped into memory: {}; try --load-mode read", shown(path),
+                  reason(errno));
     }
     map.fell_back_ = true;
   }
-  const std::string what = shown(path);
+  const std::string what = shown(path) + ": reading the file";
   TERN_ASSIGN(map.buffer_, AlignedBuffer::allocate(size, {.what = what}));
   TERN_TRY(map.read_all(options));
   map.bytes_ = std::as_const(map.buffer_).bytes();

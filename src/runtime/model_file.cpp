@@ -122,14 +122,22 @@ Result<ContextChoice> choose_context(const ModelFile& file, const backend::Backe
         fitting, fmt::format("reduced from the model's {} to what fits into {} MiB", of_model,
                              mib(profile.memory_bytes))};
   const std::int64_t wanted = options.context == -1 ? least : choice.context;
-  const std::string help = fitting >= 64 ? fmt::format(" Fits with --ctx-size {}.", fitting)
-                                         : std::string(" Free memory, or use a smaller model.");
+  // What is spared is only so where the context was not asked for.
+  const std::uint64_t others = needs->weights + needs->arena;
+  const std::uint64_t for_context =
+      profile.memory_bytes > others ? profile.memory_bytes - others : 0;
+  const auto possible = static_cast<std::int64_t>(for_context / needs->kv_per_position) / 64 * 64;
+  const std::string help = possible >= 64
+                               ? fmt::format(" Fits with --ctx-size {}.", std::min(possible, asked))
+                               : std::string(" Free memory, or use a smaller model.");
+  const std::string kept =
+      spare > 0 ? fmt::format(" ({} of them are kept free by --fit-target)", mib(spare)) : "";
   return fail(ErrorCode::kOutOfMemory,
               "needs {} MiB for weights, {} MiB for activations and {} MiB for context {}; {} MiB "
-              "are free on {}.{}",
+              "are free on {}{}.{}",
               mib(needs->weights), mib(needs->arena),
               mib(needs->kv_per_position * static_cast<std::uint64_t>(wanted)), wanted,
-              mib(profile.memory_bytes), profile.name, help);
+              mib(profile.memory_bytes), profile.name, kept, help);
 }
 
 }  // namespace tern::runtime

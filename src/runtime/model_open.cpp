@@ -170,6 +170,12 @@ Result<void> describe_run(const ModelFile& file, const Engine::Impl& engine, std
   return {};
 }
 
+// "907 MiB were free at the start; ", as far as it is known.
+std::string memory_text(const backend::DeviceProfile& profile) {
+  if (profile.memory_bytes == 0) return {};
+  return fmt::format("{} MiB were free at the start; ", profile.memory_bytes >> 20U);
+}
+
 Result<Model> open_model(const std::shared_ptr<Engine::Impl>& engine, const std::string& device,
                          const std::string& path, const ModelOptions& options,
                          const ProgressFn& progress, const CancelToken& cancel) {
@@ -219,9 +225,15 @@ Result<Model> open_model(const std::shared_ptr<Engine::Impl>& engine, const std:
 
 Result<Model> Engine::open(const std::string& path, const ModelOptions& options,
                            const ProgressFn& progress, const CancelToken& cancel) const {
-  return runtime::guarded(path, "to load the model", [&]() -> Result<Model> {
+  Result<Model> opened = runtime::guarded(path, "to load the model", [&]() -> Result<Model> {
     return open_model(impl_, device_text(), path, options, progress, cancel);
   });
+  if (opened.ok() || opened.error().code() != ErrorCode::kOutOfMemory) return opened;
+  const std::string message = opened.error().message();
+  // The choice of the context has given its numbers and its advice.
+  if (message.find(" are free on ") != std::string::npos) return opened;
+  return fail(ErrorCode::kOutOfMemory, "{}; {}a smaller --ctx-size or a smaller model needs less",
+              message, memory_text(impl_->profile));
 }
 
 Result<ModelInfo> Engine::inspect(const std::string& path, const ModelOptions& options) const {
