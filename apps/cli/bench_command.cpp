@@ -1,6 +1,5 @@
 // `tern bench`: speed of prompts and of generation, with the share of what memory allows.
 #include <chrono>
-#include <cstdio>
 #include <ctime>
 #include <random>
 #include <thread>
@@ -200,13 +199,14 @@ int bench_command(Context& context) {
   std::optional<BenchBaseline> baseline;
   if (arguments.has(Flag::kBenchCompare)) {
     const std::string path = arguments.text(Flag::kBenchCompare);
-    baseline = BenchBaseline::parse(path, read_file(path, context.interrupt));
+    baseline =
+        BenchBaseline::parse(path, read_file(path, InputLimit::kMeasured, context.interrupt));
   }
   const BenchBaseline* other = baseline ? &*baseline : nullptr;
   BenchReport out(arguments.text(Flag::kBenchOutput), plan, other,
                   [&](std::string_view text) { context.output.write(text); });
   BenchReport err(arguments.text(Flag::kBenchOutputErr), plan, other,
-                  [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); });
+                  [](std::string_view text) { write_to_stderr(text); });
   std::size_t finished = 0;
   try {
     BenchRunner runner(context, plan, {&out, &err});
@@ -220,7 +220,7 @@ int bench_command(Context& context) {
     out.finish();
     err.finish();
     if (error.code() != ErrorCode::kCancelled) throw;
-    fmt::print(stderr, "interrupted: {} finished tests were kept\n", finished);
+    print_line(fmt::format("interrupted: {} finished tests were kept", finished));
     return context.interrupt.exit_code();
   }
   out.finish();

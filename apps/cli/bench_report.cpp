@@ -139,6 +139,10 @@ BenchBaseline BenchBaseline::parse(const std::string& path, const std::string& t
       add(value);
     });
   }
+  if (out.rows_.empty()) {
+    fail(ErrorCode::kInvalidFile, path,
+         "has no result to compare with; write one with tern bench MODEL -o json");
+  }
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include "cli/cli_error.h"
 #include "cli/file_text.h"
 #include "cli/json_text.h"
+#include "cli/missing_bytes.h"
 #include "cli/utf8_text.h"
 
 namespace tern::cli {
@@ -21,6 +22,14 @@ void check_utf8(const std::string& subject, const std::string& text) {
        static_cast<unsigned char>(text[bad]));
 }
 
+// Where the template is from.
+std::string template_subject(const Context& context, const Model& model) {
+  const Arguments& arguments = context.arguments;
+  if (arguments.has(Flag::kChatTemplate)) return arguments.spelling(Flag::kChatTemplate);
+  if (arguments.has(Flag::kChatTemplateFile)) return arguments.text(Flag::kChatTemplateFile);
+  return model.info().path;
+}
+
 ChatTemplate choose_template(const Context& context, const Model& model) {
   const Arguments& arguments = context.arguments;
   if (arguments.has(Flag::kChatTemplate)) {
@@ -29,7 +38,8 @@ ChatTemplate choose_template(const Context& context, const Model& model) {
   }
   if (arguments.has(Flag::kChatTemplateFile)) {
     const std::string path = arguments.text(Flag::kChatTemplateFile);
-    return take(path, ChatTemplate::parse(read_file(path, context.interrupt)));
+    return take(path,
+                ChatTemplate::parse(read_file(path, InputLimit::kTemplate, context.interrupt)));
   }
   Result<ChatTemplate> own = model.chat_template();
   if (!own.ok() && own.error().code() == ErrorCode::kNotFound) {
@@ -45,9 +55,9 @@ Json chat_request(const Context& context, const Model& model, const std::string&
   Json messages = Json::array();
   if (arguments.has(Flag::kSystemPrompt) || arguments.has(Flag::kSystemPromptFile)) {
     const bool is_file = arguments.has(Flag::kSystemPromptFile);
-    const std::string system =
-        is_file ? read_file(arguments.text(Flag::kSystemPromptFile), context.interrupt)
-                : arguments.text(Flag::kSystemPrompt);
+    const std::string system = is_file ? read_file(arguments.text(Flag::kSystemPromptFile),
+                                                   InputLimit::kPrompt, context.interrupt)
+                                       : arguments.text(Flag::kSystemPrompt);
     check_utf8(
         is_file ? arguments.text(Flag::kSystemPromptFile) : arguments.spelling(Flag::kSystemPrompt),
         system);
@@ -124,12 +134,24 @@ void check_chat_flags(const Arguments& arguments) {
 std::vector<std::int32_t> prompt_ids(const Context& context, const Model& model,
                                      const std::string& subject, const std::string& text) {
   const Tokenizer& tokenizer = model.tokenizer();
-  if (context.arguments.on(Flag::kRaw)) return take(subject, tokenizer.encode(text, {}));
+  const CancelToken& cancel = context.interrupt.token();
+  if (context.arguments.on(Flag::kRaw)) {
+    std::vector<std::int32_t> ids = take(subject, tokenizer.encode(text, {}, cancel));
+    warn_missing_bytes(tokenizer, subject, text, ids);
+    return ids;
+  }
   const ChatTemplate chat_template = choose_template(context, model);
   const Json request = chat_request(context, model, subject, text);
+  const Flag kwargs = Flag::kChatTemplateKwargs;
+  Result<RenderedChat> rendered = chat_template.render(request.dump(), render_options(tokenizer));
+  const bool is_of_request =
+      !rendered.ok() && rendered.error().code() == ErrorCode::kInvalidArgument;
   const RenderedChat chat =
-      take("chat template", chat_template.render(request.dump(), render_options(tokenizer)));
-  return take(subject, tokenizer.encode_chat(chat.segments));
+      take(is_of_request ? context.arguments.spelling(kwargs) : template_subject(context, model),
+           std::move(rendered));
+  std::vector<std::int32_t> ids = take(subject, tokenizer.encode_chat(chat.segments, cancel));
+  warn_missing_bytes(tokenizer, subject, chat.text(), ids);
+  return ids;
 }
 
 }  // namespace tern::cli

@@ -52,8 +52,9 @@ std::string only_model(const Arguments& arguments) {
   std::vector<std::string> paths = arguments.words();
   if (arguments.has(Flag::kModel)) paths.push_back(arguments.text(Flag::kModel));
   if (paths.empty()) {
-    fail(ErrorCode::kUsage, "MODEL", "no model is named, and this build ships none");
+    fail(ErrorCode::kUsage, "MODEL", "no model is named, and this build ships none; see tern help");
   }
+  if (paths[0].empty()) fail(ErrorCode::kUsage, "MODEL", "the path of the model is empty");
   if (paths.size() > 1) {
     fail(ErrorCode::kUsage, paths[1], "this command takes one model; '{}' is one already",
          paths[0]);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <openssl/evp.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,8 +18,6 @@
 namespace tern::cli {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 30U;
-constexpr std::size_t kMostLine = std::size_t{256} << 20U;
 constexpr std::size_t kPiece = std::size_t{1} << 18U;
 
 // A descriptor that closes itself; stdin stays open.
@@ -26,16 +25,21 @@ class Input {
  public:
   explicit Input(const std::string& path) : name_(path == "-" ? "stdin" : path) {
     if (path == "-") return;
-    descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    // A named pipe without a writer would be waited for in open(), where a signal can be missed.
+    do {
+      descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    } while (descriptor_ < 0 && errno == EINTR);
     if (descriptor_ < 0) {
       fail(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo, name_, "cannot be read: {}",
            std::strerror(errno));
     }
     struct stat status {};
-    if (fstat(descriptor_, &status) == 0 && S_ISDIR(status.st_mode)) {
+    if (fstat(descriptor_, &status) != 0) return;
+    if (S_ISDIR(status.st_mode)) {
       close(descriptor_);
       fail(ErrorCode::kIo, name_, "is a folder, not a file");
     }
+    if (S_ISREG(status.st_mode)) size_ = static_cast<std::uint64_t>(status.st_size);
   }
   ~Input() {
     if (descriptor_ != STDIN_FILENO) close(descriptor_);
@@ -49,18 +53,25 @@ class Input {
       if (interrupt.requested()) {
         throw Error(ErrorCode::kCancelled, name_ + ": interrupted while reading");
       }
+      // Woken up now and then: a signal may come between the question above and the wait.
+      constexpr int kWaitMs = 100;
+      pollfd ready{descriptor_, POLLIN, 0};
+      if (poll(&ready, 1, kWaitMs) <= 0) continue;
       const ssize_t got = read(descriptor_, buffer, room);
       if (got >= 0) return static_cast<std::size_t>(got);
-      if (errno != EINTR) {
+      if (errno != EINTR && errno != EAGAIN) {
         fail(ErrorCode::kIo, name_, "cannot be read: {}", std::strerror(errno));
       }
     }
   }
   [[nodiscard]] const std::string& name() const { return name_; }
+  // Of a regular file that is not stdin, else 0.
+  [[nodiscard]] std::uint64_t size() const { return size_; }
 
  private:
   std::string name_;
   int descriptor_ = STDIN_FILENO;
+  std::uint64_t size_ = 0;
 };
 
 class Sha256 {
@@ -87,20 +98,23 @@ class Sha256 {
 
 }  // namespace
 
-std::string read_file(const std::string& path, const Interrupt& interrupt) {
+std::string read_file(const std::string& path, InputLimit limit, const Interrupt& interrupt) {
   const Input input(path);
+  const auto most = static_cast<std::uint64_t>(limit);
+  const auto check = [&](std::uint64_t bytes) {
+    if (bytes <= most) return;
+    fail(ErrorCode::kInvalidArgument, input.name(),
+         "is larger than the {} MiB that are read for this use", most >> 20U);
+  };
+  check(input.size());
   std::string text;
   std::vector<char> piece(kPiece);
   while (const std::size_t got = input.read_some(piece.data(), piece.size(), interrupt)) {
-    if (text.size() + got > kMostBytes) {
-      fail(ErrorCode::kInvalidArgument, input.name(), "is larger than {} bytes", kMostBytes);
-    }
+    check(text.size() + got);
     text.append(piece.data(), got);
   }
   return text;
 }
-
-std::string read_stdin(const Interrupt& interrupt) { return read_file("-", interrupt); }
 
 void for_each_line(const std::string& path, const Interrupt& interrupt,
                    const std::function<void(std::string_view line)>& each) {
@@ -116,8 +130,10 @@ void for_each_line(const std::string& path, const Interrupt& interrupt,
       begin = scanned = end + 1;
     }
     rest.erase(0, begin);
+    constexpr auto kMostLine = static_cast<std::size_t>(InputLimit::kJson);
     if (rest.size() > kMostLine) {
-      fail(ErrorCode::kInvalidArgument, input.name(), "a line is longer than {} bytes", kMostLine);
+      fail(ErrorCode::kInvalidArgument, input.name(), "a line is longer than {} MiB",
+           kMostLine >> 20U);
     }
   }
   if (!rest.empty()) each(rest);

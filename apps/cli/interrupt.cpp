@@ -47,6 +47,7 @@ Interrupt::Interrupt() {
   handle(SIGINT, on_signal);
   handle(SIGTERM, on_signal);
   handle(SIGPIPE, SIG_IGN);
+  handle(SIGXFSZ, SIG_IGN);
 }
 
 Interrupt::~Interrupt() {

@@ -6,8 +6,8 @@
 
 namespace tern::cli {
 
-// One object per process, alive in main. SIGPIPE is ignored, so that a broken pipe is an error of
-// write().
+// One object per process, alive in main. SIGPIPE and SIGXFSZ are ignored, so that a broken pipe and
+// a file above the limit of its size are errors of write().
 class Interrupt {
  public:
   Interrupt();

@@ -2,6 +2,7 @@
 #include "cli/json_text.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/cli_error.h"
 #include "cli/utf8_text.h"
@@ -70,6 +71,40 @@ std::size_t end_of_value(std::string_view text, std::size_t at) {
   return at;
 }
 
+// Of two values of one key a reader would have to drop one in silence. The text is valid JSON.
+void refuse_duplicate_keys(std::string_view subject, std::string_view text) {
+  struct Level {
+    bool is_object;
+    bool wants_key;
+    std::set<std::string> keys;
+  };
+  std::vector<Level> levels;
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (c == '{' || c == '[') {
+      levels.push_back({c == '{', c == '{', {}});
+    } else if (c == '}' || c == ']') {
+      levels.pop_back();
+    } else if (c == ',') {
+      levels.back().wants_key = levels.back().is_object;
+    } else if (c == '"') {
+      const std::size_t end = end_of_value(text, at);
+      if (!levels.empty() && levels.back().wants_key) {
+        levels.back().wants_key = false;
+        const std::string_view quoted = text.substr(at, end - at);
+        auto key = nlohmann::json::parse(quoted).get<std::string>();
+        if (!levels.back().keys.insert(std::move(key)).second) {
+          fail(ErrorCode::kInvalidArgument, subject, "the key {} comes a second time, at byte {}",
+               visible(quoted, true), at);
+        }
+      }
+      at = end;
+      continue;
+    }
+    ++at;
+  }
+}
+
 }  // namespace
 
 std::optional<JsonMembers> json_members(std::string_view subject, std::string_view text) {
@@ -80,6 +115,7 @@ std::optional<JsonMembers> json_members(std::string_view subject, std::string_vi
     }
     fail(ErrorCode::kInvalidArgument, subject, "the JSON breaks at byte {}", checker.position());
   }
+  refuse_duplicate_keys(subject, text);
   std::size_t at = skip_space(text, 0);
   if (text.substr(at, 3) == "\xEF\xBB\xBF") at = skip_space(text, at + 3);
   if (at == text.size() || text[at] != '{') return std::nullopt;

@@ -20,8 +20,8 @@ std::vector<std::int32_t> read_ids(const Context& context) {
   }
   const std::string subject =
       is_file ? arguments.text(Flag::kTokenIdsFile) : arguments.spelling(Flag::kTokenIds);
-  const auto ids =
-      parse_ids(is_file ? read_file(subject, context.interrupt) : arguments.text(Flag::kTokenIds));
+  const auto ids = parse_ids(is_file ? read_file(subject, InputLimit::kPrompt, context.interrupt)
+                                     : arguments.text(Flag::kTokenIds));
   if (!ids) fail(ErrorCode::kInvalidArgument, subject, "is no list of token ids such as 1,2,3");
   if (ids->empty()) fail(ErrorCode::kInvalidArgument, subject, "there is no token id");
   return *ids;

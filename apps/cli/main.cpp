@@ -1,6 +1,5 @@
 // The program `tern`: finds the command, runs it, and turns every failure into one line and an exit
 // code.
-#include <cstdio>
 #include <exception>
 #include <new>
 #include <vector>
@@ -14,6 +13,9 @@ namespace tern::cli {
 namespace {
 
 [[noreturn]] void unknown_command(const std::string& name) {
+  if (name.empty()) {
+    fail(ErrorCode::kUsage, "COMMAND", "the name of the command is empty; tern help lists them");
+  }
   std::vector<std::string> names;
   for (const CommandRow& row : command_table()) {
     if (row.function != nullptr) names.emplace_back(row.name);
@@ -26,7 +28,7 @@ namespace {
 int dispatch(std::vector<std::string> words, const Environment& environment,
              const Terminal& terminal, Output& output, const Interrupt& interrupt) {
   if (words.empty()) {
-    fmt::print(stderr, "{}", help_text(nullptr));
+    write_to_stderr(help_text(nullptr));
     return kExitUsage;
   }
   if (words[0] == "--help" || words[0] == "-h") words[0] = "help";
@@ -55,14 +57,15 @@ int dispatch(std::vector<std::string> words, const Environment& environment,
 
 int report(const Error& error, const Interrupt& interrupt) {
   if (error.code() == ErrorCode::kCancelled) {
-    fmt::print(stderr, "interrupted: {}\n", visible(error.message(), true));
+    print_line(fmt::format("interrupted: {}", visible(error.message(), true)));
     return interrupt.requested() ? interrupt.exit_code() : kExitInterrupted;
   }
-  fmt::print(stderr, "error: {}\n", visible(error.message(), true));
+  print_line(fmt::format("error: {}", visible(error.message(), true)));
   return exit_code(error.code());
 }
 
 int guarded_main(int argc, char** argv) {
+  occupy_standard_streams();
   const Environment environment = Environment::read();
   const Terminal terminal = Terminal::look(environment);
   Output output(terminal.out_is_terminal);
@@ -75,10 +78,10 @@ int guarded_main(int argc, char** argv) {
   } catch (const Error& error) {
     return report(error, interrupt);
   } catch (const std::bad_alloc&) {
-    std::fputs("error: memory: there is not enough of it for this step\n", stderr);
+    write_to_stderr("error: memory: there is not enough of it for this step\n");
     return kExitMemoryOrDisk;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "error: tern: a fault of the program: {}\n", visible(error.what(), true));
+    print_line(fmt::format("error: tern: a fault of the program: {}", visible(error.what(), true)));
     return kExitFailed;
   }
 }

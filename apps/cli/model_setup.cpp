@@ -2,7 +2,6 @@
 #include "cli/model_setup.h"
 
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <random>
 
@@ -44,6 +43,10 @@ std::pair<std::int32_t, float> logit_bias(const std::string& spelling, const std
   if (!id || !bias || *id < 0 || *id > std::numeric_limits<std::int32_t>::max()) {
     fail(ErrorCode::kUsage, spelling, "'{}' is no bias; expected ID+B or ID-B, such as 15043-1.5",
          text);
+  }
+  if (*bias > std::numeric_limits<float>::max()) {
+    fail(ErrorCode::kUsage, spelling, "'{}': a bias may be -inf, and at most {:g}", text,
+         std::numeric_limits<float>::max());
   }
   return {static_cast<std::int32_t>(*id), static_cast<float>(*bias)};
 }
@@ -171,7 +174,7 @@ void print_warnings(const std::vector<std::string>& warnings) {
 void print_settings(const Context& context) {
   if (!context.arguments.on(Flag::kVerbose)) return;
   for (const std::string& line : context.arguments.settings()) {
-    fmt::print(stderr, "{}\n", context.terminal.dimmed(visible(line, true)));
+    print_line(context.terminal.dimmed(visible(line, true)));
   }
 }
 
@@ -179,8 +182,7 @@ void print_start(const Context& context, const Engine& engine, const Model& mode
   const ModelInfo& info = model.info();
   if (!context.arguments.on(Flag::kQuiet)) {
     const auto line = [&](std::string_view what, const std::string& text) {
-      fmt::print(stderr, "{}\n",
-                 context.terminal.dimmed(fmt::format("{:<8} {}", what, visible(text, true))));
+      print_line(context.terminal.dimmed(fmt::format("{:<8} {}", what, visible(text, true))));
     };
     const MemoryNeeds& needs = info.needs;
     const auto positions = static_cast<std::uint64_t>(model.context_size());
@@ -193,6 +195,11 @@ void print_start(const Context& context, const Engine& engine, const Model& mode
          fmt::format("{} = weights {} + context {} + work {}", binary_size(needs.total(positions)),
                      binary_size(needs.weights), binary_size(needs.kv_per_position * positions),
                      binary_size(needs.arena)));
+  }
+  if (model.context_size() > info.context_length) {
+    print_warning(fmt::format(
+        "{}: the model was trained on {} tokens at a time; behind them its answers get worse",
+        context.arguments.spelling(Flag::kCtxSize), info.context_length));
   }
   print_warnings(engine.warnings());
   print_warnings(info.warnings);

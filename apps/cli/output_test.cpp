@@ -265,9 +265,21 @@ TEST(JsonText, CutsMembersWithoutChangingThem) {
   EXPECT_EQ(member(*members, "zz"), std::nullopt);
 }
 
-TEST(JsonText, TakesTheLastOfTwoAndReadsEscapedKeys) {
-  const auto members = json_members("x", R"({"a":1,"\u0061":2})");
-  EXPECT_EQ(member(*members, "a"), "2");
+TEST(JsonText, ReadsEscapedKeysAndRefusesOneThatComesTwice) {
+  EXPECT_EQ(member(*json_members("x", R"({"\u0061":2})"), "a"), "2");
+  EXPECT_TRUE(json_members("x", R"({"a":{"a":1},"b":[{"a":1},{"a":2}],"c":"\"a\":"})"));
+  const auto refusal = [](std::string_view text) -> std::string {
+    try {
+      (void)json_members("x", text);
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return "taken";
+  };
+  EXPECT_EQ(refusal(R"({"a":1,"\u0061":2})"),
+            "x: the key \"\\u0061\" comes a second time, at byte 7");
+  EXPECT_EQ(refusal(R"({"b":[{"a":1,"a":2}]})"),
+            "x: the key \"a\" comes a second time, at byte 13");
 }
 
 TEST(JsonText, RefusesWhatIsBrokenOrTooDeep) {

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 
 #include "cli/cli_error.h"
+#include "cli/commands.h"
 #include "cli/values.h"
 
 namespace tern::cli {
@@ -26,8 +28,21 @@ std::string choices_of(const FlagRow& row) {
 
 [[noreturn]] void out_of_range(const FlagRow& row, std::string_view spelling,
                                std::string_view text) {
-  if (row.high > 1e18) fail(ErrorCode::kUsage, spelling, "'{}' is below {}", text, row.low);
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  if (row.high > 1e18) {
+    if (text.starts_with('-')) fail(ErrorCode::kUsage, spelling, "'{}' is below {}", text, row.low);
+    fail(ErrorCode::kUsage, spelling, "'{}' is outside of {} .. {}", text, row.low, kMost);
+  }
   fail(ErrorCode::kUsage, spelling, "'{}' is outside of {} .. {}", text, row.low, row.high);
+}
+
+// Digits, with a sign and k, M or G perhaps: a number that no integer of 64 bits holds.
+bool is_large_number(std::string_view text) {
+  if (!text.empty() && (text.front() == '+' || text.front() == '-')) text.remove_prefix(1);
+  if (!text.empty() && std::string_view("kKmMgG").find(text.back()) != std::string_view::npos) {
+    text.remove_suffix(1);
+  }
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 void check_range(const FlagRow& row, std::string_view spelling, std::string_view text,
@@ -36,13 +51,22 @@ void check_range(const FlagRow& row, std::string_view spelling, std::string_view
 }
 
 void check_numbers(const FlagRow& row, const std::string& spelling, const std::string& text) {
-  const auto numbers = parse_numbers(text);
-  if (!numbers) {
-    fail(ErrorCode::kUsage, spelling,
-         "'{}' is no list; expected numbers a,b or a range first-last[+step|*factor]", text);
-  }
-  for (const std::int64_t each : *numbers) {
-    check_range(row, spelling, text, static_cast<double>(each));
+  std::string_view rest = text;
+  for (std::size_t element = 1;; ++element) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view part = rest.substr(0, comma);
+    const auto numbers = parse_numbers(part);
+    if (!numbers && is_large_number(part)) out_of_range(row, spelling, part);
+    if (!numbers) {
+      fail(ErrorCode::kUsage, spelling,
+           "element {} of the list, '{}', is no number and no range first-last[+step|*factor]",
+           element, part);
+    }
+    for (const std::int64_t each : *numbers) {
+      check_range(row, spelling, part, static_cast<double>(each));
+    }
+    if (comma == std::string_view::npos) return;
+    rest.remove_prefix(comma + 1);
   }
 }
 
@@ -57,6 +81,7 @@ void check_value(const FlagRow& row, const std::string& spelling, const std::str
     case ValueKind::kInteger:
     case ValueKind::kTokens: {
       const auto value = row.kind == ValueKind::kTokens ? parse_tokens(text) : parse_integer(text);
+      if (!value && is_large_number(text)) out_of_range(row, spelling, text);
       if (!value) fail(ErrorCode::kUsage, spelling, "'{}' is not a whole number", text);
       return check_range(row, spelling, text, static_cast<double>(*value));
     }
@@ -95,9 +120,19 @@ std::vector<std::string> spellings_for(unsigned command) {
   return names;
 }
 
+// "tern help run"
+std::string help_of(unsigned command) {
+  for (const CommandRow& row : command_table()) {
+    if (row.bit == command) return "tern help " + std::string(row.name);
+  }
+  return "tern help";
+}
+
 [[noreturn]] void unknown_flag(const std::string& spelling, unsigned command) {
   const std::string near = nearest_name(spelling, spellings_for(command));
-  if (near.empty()) fail(ErrorCode::kUsage, spelling, "there is no such flag");
+  if (near.empty()) {
+    fail(ErrorCode::kUsage, spelling, "there is no such flag; {} lists them", help_of(command));
+  }
   fail(ErrorCode::kUsage, spelling, "there is no such flag; did you mean {}?", near);
 }
 
@@ -155,7 +190,8 @@ std::size_t Arguments::read_flag(std::span<const std::string> words, std::size_t
   if (row == nullptr) unknown_flag(spelling, command_);
   if (!row->available) fail(ErrorCode::kUsage, spelling, "this build does not have this flag");
   if ((row->commands & command_) == 0) {
-    fail(ErrorCode::kUsage, spelling, "this command does not take this flag; see --help");
+    fail(ErrorCode::kUsage, spelling, "this command does not take this flag; see {}",
+         help_of(command_));
   }
   if (is_negated) {
     if (has_inline) fail(ErrorCode::kUsage, spelling, "it takes no value");
@@ -182,7 +218,8 @@ std::size_t Arguments::read_flag(std::span<const std::string> words, std::size_t
   }
   if (!has_inline) {
     if (at + 1 == words.size()) {
-      fail(ErrorCode::kUsage, spelling, "a value is missing ({})", row->value_name);
+      fail(ErrorCode::kUsage, spelling, "a value is missing ({}); see {}", row->value_name,
+           help_of(command_));
     }
     inline_value = words[at + 1];
   }

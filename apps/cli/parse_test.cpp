@@ -101,7 +101,8 @@ TEST(Parse, OptionalChoiceTakesOnlyItsOwnWords) {
 
 TEST(Parse, RefusesUnknownFlagsWithANearName) {
   EXPECT_EQ(refusal(kRun, {"--tmep", "1"}), "--tmep: there is no such flag; did you mean --temp?");
-  EXPECT_EQ(refusal(kRun, {"--zzzzzzzz"}), "--zzzzzzzz: there is no such flag");
+  EXPECT_EQ(refusal(kRun, {"--zzzzzzzz"}),
+            "--zzzzzzzz: there is no such flag; tern help run lists them");
   EXPECT_THAT(refusal(kRun, {"--ctx-siz", "1"}), HasSubstr("--ctx-size"));
 }
 
@@ -128,11 +129,16 @@ TEST(Parse, RefusesValuesOutsideOfTheirKind) {
   EXPECT_EQ(refusal(kRun, {"--temp", "nan"}), "--temp: 'nan' is not a number");
   EXPECT_EQ(refusal(kRun, {"--top-p", "1.5"}), "--top-p: '1.5' is outside of 0 .. 1");
   EXPECT_EQ(refusal(kRun, {"-n", "-2"}), "-n: '-2' is below -1");
+  EXPECT_EQ(refusal(kRun, {"-n", "99999999999999999999"}),
+            "-n: '99999999999999999999' is outside of -1 .. 9223372036854775807");
+  EXPECT_EQ(refusal(kRun, {"-c", "9999999999G"}).find("-c: '9999999999G' is outside of "), 0U);
+  EXPECT_EQ(refusal(kRun, {"-n", "-99999999999999999999"}),
+            "-n: '-99999999999999999999' is below -1");
   EXPECT_EQ(refusal(kRun, {"--exact=maybe"}), "--exact: 'maybe' is neither on nor off");
   EXPECT_THAT(refusal(kRun, {"-ctk", "q8_0"}), AllOf(HasSubstr("q8_0"), HasSubstr("f16, f32")));
   EXPECT_THAT(refusal(kRun, {"--load-mode", "mlock"}), HasSubstr("auto, mmap, read"));
-  EXPECT_EQ(refusal(kRun, {"-c"}), "-c: a value is missing (N)");
-  EXPECT_THAT(refusal(kBench, {"-p", "5-3"}), StartsWith("-p: '5-3' is no list"));
+  EXPECT_EQ(refusal(kRun, {"-c"}), "-c: a value is missing (N); see tern help run");
+  EXPECT_THAT(refusal(kBench, {"-p", "5-3"}), StartsWith("-p: element 1 of the list, '5-3',"));
 }
 
 TEST(Parse, RanksCommandLineOverTernOverLlama) {

@@ -1,12 +1,12 @@
 // `tern perplexity`: how surprised the model is by a text, and how far it is from another run.
 #include <cmath>
-#include <cstdio>
 
 #include "cli/cli_error.h"
 #include "cli/commands.h"
 #include "cli/file_text.h"
 #include "cli/kl_statistics.h"
 #include "cli/log_probabilities.h"
+#include "cli/missing_bytes.h"
 #include "cli/model_setup.h"
 #include "cli/progress_bar.h"
 
@@ -33,11 +33,12 @@ struct Windows {
 };
 
 Windows make_windows(const Tokenizer& tokenizer, const std::string& subject,
-                     const std::string& text, std::int64_t size) {
+                     const std::string& text, std::int64_t size, const CancelToken& cancel) {
   Windows out;
   out.size = size;
   out.text_sha256 = sha256_of_text(text);
-  out.ids = take(subject, tokenizer.encode(text, {true, ParseSpecial::kNone}));
+  out.ids = take(subject, tokenizer.encode(text, {true, ParseSpecial::kNone}, cancel));
+  warn_missing_bytes(tokenizer, subject, text, out.ids);
   const auto tokens = static_cast<std::int64_t>(out.ids.size());
   out.count = tokens / size;
   if (out.count < 2) {
@@ -233,7 +234,7 @@ int perplexity_command(Context& context) {
     fail(ErrorCode::kUsage, "text", "there is none: give -f FILE or a pipe");
   }
   print_settings(context);
-  const std::string text = read_file(source, context.interrupt);
+  const std::string text = read_file(source, InputLimit::kMeasured, context.interrupt);
 
   ProgressBar bar(
       progress_mode(arguments.text(Flag::kProgress), arguments.on(Flag::kQuiet), context.terminal));
@@ -243,15 +244,17 @@ int perplexity_command(Context& context) {
   bar.close();
   print_start(context, engine, model);
   const std::string subject = source == "-" ? "stdin" : source;
-  Measurement measurement(context, model, make_windows(model.tokenizer(), subject, text, window));
+  Measurement measurement(
+      context, model,
+      make_windows(model.tokenizer(), subject, text, window, context.interrupt.token()));
   try {
     measurement.run(bar);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kCancelled) throw;
     bar.close();
     if (measurement.finished() > 0) context.output.write(measurement.result());
-    fmt::print(stderr, "interrupted: {} of {} windows were kept\n", measurement.finished(),
-               measurement.windows());
+    print_line(fmt::format("interrupted: {} of {} windows were kept", measurement.finished(),
+                           measurement.windows()));
     return context.interrupt.exit_code();
   }
   context.output.write(measurement.result());

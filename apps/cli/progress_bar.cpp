@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 
+#include "cli/terminal.h"
 #include "cli/utf8_text.h"
 
 namespace tern::cli {
@@ -69,10 +69,7 @@ ProgressMode progress_mode(const std::string& choice, bool quiet, const Terminal
 ProgressBar::ProgressBar(ProgressMode mode)
     : ProgressBar(
           mode, 0, [] { return Clock::now(); },
-          [](std::string_view text) {
-            std::fwrite(text.data(), 1, text.size(), stderr);
-            std::fflush(stderr);
-          }) {}
+          [](std::string_view text) { write_to_stderr(text); }) {}
 
 ProgressBar::ProgressBar(ProgressMode mode, std::size_t columns, Now now, Write write)
     : mode_(mode), columns_(columns), now_(std::move(now)), write_(std::move(write)) {}

@@ -39,6 +39,7 @@ Prompt read_prompt(const Context& context) {
     fail(ErrorCode::kUsage, "MODEL",
          "no model is named, and this build ships none: tern run MODEL -p TEXT");
   }
+  if (prompt.model.empty()) fail(ErrorCode::kUsage, "MODEL", "the path of the model is empty");
   const bool has_words = words.size() > first_word;
   const bool has_text = arguments.has(Flag::kPrompt);
   const bool has_file = arguments.has(Flag::kFile);
@@ -56,17 +57,19 @@ Prompt read_prompt(const Context& context) {
     refuse_escape(arguments, "what is on the command line");
   } else if (has_file) {
     prompt.subject = arguments.text(Flag::kFile);
+    if (prompt.subject == "-") prompt.subject = "stdin";
     refuse_escape(arguments, "a file");
-    prompt.text = read_file(prompt.subject, context.interrupt);
+    prompt.text = read_file(arguments.text(Flag::kFile), InputLimit::kPrompt, context.interrupt);
   } else if (context.terminal.in_is_terminal) {
     fail(ErrorCode::kUsage, "prompt", "there is none: give -p TEXT, -f FILE, words, or a pipe");
   } else {
     prompt.subject = "stdin";
     refuse_escape(arguments, "stdin");
-    prompt.text = read_stdin(context.interrupt);
-    if (prompt.text.empty()) {
-      fail(ErrorCode::kUsage, "stdin", "the prompt is empty: give -p TEXT, -f FILE, or words");
-    }
+    prompt.text = read_file("-", InputLimit::kPrompt, context.interrupt);
+  }
+  if (prompt.text.empty()) {
+    fail(ErrorCode::kUsage, prompt.subject,
+         "the prompt is empty: give -p TEXT, -f FILE, or words; see tern help run");
   }
   return prompt;
 }

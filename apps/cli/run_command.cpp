@@ -1,5 +1,4 @@
 // `tern run`: one answer to one prompt, streamed to stdout.
-#include <cstdio>
 #include <exception>
 
 #include "cli/chat.h"
@@ -32,11 +31,10 @@ GenerateRequest generate_request(const Arguments& arguments, const SamplingOptio
 
 void print_prompt(const Context& context, const Tokenizer& tokenizer,
                   const std::vector<std::int32_t>& ids) {
-  fmt::print(stderr, "{}\n", context.terminal.dimmed(fmt::format("prompt: {} tokens", ids.size())));
+  print_line(context.terminal.dimmed(fmt::format("prompt: {} tokens", ids.size())));
   for (const std::int32_t id : ids) {
     const std::string piece = take("prompt", tokenizer.piece(id));
-    fmt::print(stderr, "{}\n",
-               context.terminal.dimmed(fmt::format("{:6}  {}", id, visible(piece, true))));
+    print_line(context.terminal.dimmed(fmt::format("{:6}  {}", id, visible(piece, true))));
   }
 }
 
@@ -52,12 +50,19 @@ std::string tokens_and_rate(std::int64_t tokens, double seconds) {
 void print_figures(const Context& context, const GenerateStats& stats, const Session& session) {
   std::string prompt = tokens_and_rate(stats.prompt_tokens, stats.prompt_seconds);
   if (stats.cached_tokens > 0) prompt += fmt::format(" ({} cached)", stats.cached_tokens);
-  fmt::print(stderr, "{}\n",
-             context.terminal.dimmed(
-                 fmt::format("[ prompt {} | generated {} | {:.1f} s | ctx {}/{} ]", prompt,
-                             tokens_and_rate(stats.generated_tokens, stats.generate_seconds),
-                             stats.prompt_seconds + stats.generate_seconds, session.position(),
-                             session.context_size())));
+  print_line(context.terminal.dimmed(fmt::format(
+      "[ prompt {} | generated {} | {:.1f} s | ctx {}/{} ]", prompt,
+      tokens_and_rate(stats.generated_tokens, stats.generate_seconds),
+      stats.prompt_seconds + stats.generate_seconds, session.position(), session.context_size())));
+}
+
+void check_bias(const Arguments& arguments, const SamplingOptions& sampling,
+                std::int64_t vocabulary) {
+  for (const auto& [id, bias] : sampling.logit_bias) {
+    if (id < vocabulary) continue;
+    fail(ErrorCode::kInvalidArgument, arguments.spelling(Flag::kLogitBias),
+         "there is no token {}: ids go from 0 to {}", id, vocabulary - 1);
+  }
 }
 
 // Writes pieces of the answer; a failure to write ends the generation and is thrown afterwards.
@@ -91,10 +96,10 @@ class Streamer {
 int report_end(const Context& context, const Answer& answer, const Session& session) {
   if (answer.finish == FinishReason::kCancelled) {
     if (answer.stats.generated_tokens == 0) {
-      std::fputs("interrupted: before the answer began\n", stderr);
+      print_line("interrupted: before the answer began");
     } else {
-      fmt::print(stderr, "interrupted: {} tokens of the answer were kept\n",
-                 answer.stats.generated_tokens);
+      print_line(fmt::format("interrupted: {} tokens of the answer were kept",
+                             answer.stats.generated_tokens));
     }
     return context.interrupt.exit_code();
   }
@@ -125,11 +130,11 @@ int run_command(Context& context) {
   print_start(context, engine, model);
 
   GenerateRequest request = generate_request(arguments, model.default_sampling());
+  check_bias(arguments, request.sampling, model.info().vocabulary);
   request.prompt = prompt_ids(context, model, prompt.subject, prompt.text);
   if (arguments.on(Flag::kVerbosePrompt)) print_prompt(context, model.tokenizer(), request.prompt);
   if (request.sampling.temperature > 0 && !arguments.on(Flag::kQuiet)) {
-    fmt::print(stderr, "{}\n",
-               context.terminal.dimmed(fmt::format("seed     {}", request.sampling.seed)));
+    print_line(context.terminal.dimmed(fmt::format("seed     {}", request.sampling.seed)));
   }
   Session session = take(prompt.model, model.session({}));
   Streamer streamer(context.output);

@@ -65,7 +65,7 @@ Renderer make_renderer(const Context& context) {
   }
   if (arguments.has(Flag::kChatTemplateFile)) {
     renderer.subject = arguments.text(Flag::kChatTemplateFile);
-    source = read_file(renderer.subject, context.interrupt);
+    source = read_file(renderer.subject, InputLimit::kTemplate, context.interrupt);
     has_source = true;
   }
   if (has_source) {
@@ -104,6 +104,7 @@ int render_lines(Context& context, const Renderer& renderer) {
         try {
           answer = Json{{"text", render_line(renderer, line)}};
         } catch (const Error& error) {
+          if (error.code() == ErrorCode::kCancelled) throw;
           answer = Json{{"error", valid_utf8(error.message())}};
           code = kExitFailed;
         }
@@ -129,10 +130,16 @@ int template_command(Context& context) {
   print_settings(context);
   const Renderer renderer = make_renderer(context);
   if (is_lines) return render_lines(context, renderer);
-  const std::string request = read_file(arguments.text(Flag::kMessagesJson), context.interrupt);
-  const RenderedChat chat =
-      take(renderer.subject, renderer.chat_template->render(request, renderer.options));
-  context.output.write(chat.text());
+  const std::string request =
+      read_file(arguments.text(Flag::kMessagesJson), InputLimit::kJson, context.interrupt);
+  const Result<RenderedChat> chat = renderer.chat_template->render(request, renderer.options);
+  if (!chat.ok()) {
+    // The request is wrong, or the template is, or does not want this request.
+    const std::string path = arguments.text(Flag::kMessagesJson);
+    const bool is_of_request = chat.error().code() == ErrorCode::kInvalidArgument;
+    throw about(!is_of_request ? renderer.subject : path == "-" ? "stdin" : path, chat.error());
+  }
+  context.output.write(chat->text());
   return kExitOk;
 }
 

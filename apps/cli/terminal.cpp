@@ -1,18 +1,27 @@
 // Asks the operating system about the standard streams, and writes to stdout.
 #include "cli/terminal.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 
 #include "cli/cli_error.h"
 #include "cli/utf8_text.h"
 
 namespace tern::cli {
+
+void occupy_standard_streams() noexcept {
+  for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
+    if (fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The lowest number that is free: this one. Opened the wrong way round, so that its use fails.
+    if (open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) return;
+  }
+}
 
 Terminal Terminal::look(const Environment& environment) {
   Terminal terminal;
@@ -42,7 +51,7 @@ void Output::write(std::string_view bytes) {
     if (written < 0) {
       if (errno == EINTR || errno == EAGAIN) continue;
       if (errno == EPIPE) throw BrokenPipe{};
-      const bool is_full = errno == ENOSPC || errno == EDQUOT;
+      const bool is_full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
       fail(is_full ? ErrorCode::kDiskFull : ErrorCode::kIo, "stdout", "cannot be written: {}",
            std::strerror(errno));
     }
@@ -56,8 +65,24 @@ void Output::write_text(std::string_view text) {
   write(text);
 }
 
+void write_to_stderr(std::string_view text) noexcept {
+  constexpr int kPatienceMs = 1000;  // of a reader that does not keep up
+  while (!text.empty()) {
+    const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+    if (written >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(written));
+      continue;
+    }
+    if (errno == EINTR) continue;
+    pollfd ready{STDERR_FILENO, POLLOUT, 0};
+    if (errno != EAGAIN || poll(&ready, 1, kPatienceMs) <= 0) return;
+  }
+}
+
+void print_line(std::string_view line) { write_to_stderr(std::string(line) + "\n"); }
+
 void print_warning(std::string_view sentence) {
-  fmt::print(stderr, "warning: {}\n", visible(sentence, true));
+  print_line(fmt::format("warning: {}", visible(sentence, true)));
 }
 
 }  // namespace tern::cli

@@ -23,6 +23,10 @@ struct Terminal {
   [[nodiscard]] std::string dimmed(std::string_view text) const;
 };
 
+// Descriptors 0, 1 and 2 that are closed become such that reading or writing them fails, so that no
+// file that is opened later gets their numbers.
+void occupy_standard_streams() noexcept;
+
 // stdout, unbuffered, so that a stream of text arrives as it is made.
 class Output {
  public:
@@ -40,6 +44,10 @@ class Output {
   char last_byte_ = 0;
 };
 
+// Text and one line on stderr. Nothing can be said about a stderr that is full or closed: there the
+// text is dropped, and neither the work nor the exit code depends on it.
+void write_to_stderr(std::string_view text) noexcept;
+void print_line(std::string_view line);
 // One line on stderr, control characters shown.
 void print_warning(std::string_view sentence);
 

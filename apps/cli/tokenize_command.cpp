@@ -1,11 +1,13 @@
 // `tern tokenize`: text to token ids, and ids back to text.
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "cli/chat.h"
 #include "cli/cli_error.h"
 #include "cli/commands.h"
 #include "cli/file_text.h"
 #include "cli/json_text.h"
+#include "cli/missing_bytes.h"
 #include "cli/model_setup.h"
 #include "cli/utf8_text.h"
 #include "cli/values.h"
@@ -64,13 +66,43 @@ Json piece_json(const std::string& piece) {
   return bytes;
 }
 
-std::string ids_text(const Ids& ids) { return fmt::format("[{}]", fmt::join(ids, ", ")); }
+// Writes a list that may be long: in pieces, and an interruption ends it.
+class ListWriter {
+ public:
+  ListWriter(const Context& context, const std::string& subject)
+      : context_(context), subject_(subject) {}
+
+  void add(std::string_view text) {
+    pending_ += text;
+    constexpr std::size_t kPiece = std::size_t{1} << 16U;
+    if (pending_.size() < kPiece) return;
+    if (context_.interrupt.requested()) {
+      throw Error(ErrorCode::kCancelled, subject_ + ": the tokens are not written to their end");
+    }
+    finish();
+  }
+  // Nothing the first time.
+  std::string separator(std::string_view text) {
+    if (std::exchange(is_begun_, true)) return std::string(text);
+    return {};
+  }
+  void finish() {
+    context_.output.write(pending_);
+    pending_.clear();
+  }
+
+ private:
+  const Context& context_;
+  const std::string& subject_;
+  std::string pending_;
+  bool is_begun_ = false;
+};
 
 // One line of --jsonl to one answer.
 class LineAnswerer {
  public:
-  LineAnswerer(const Tokenizer& tokenizer, const EncodeOptions& defaults)
-      : tokenizer_(tokenizer), defaults_(defaults) {}
+  LineAnswerer(const Tokenizer& tokenizer, const EncodeOptions& defaults, CancelToken cancel)
+      : tokenizer_(tokenizer), defaults_(defaults), cancel_(std::move(cancel)) {}
 
   Json answer(std::string_view line) {
     const std::optional<JsonMembers> members = json_members("line", line);
@@ -89,7 +121,9 @@ class LineAnswerer {
 
  private:
   Json encoded(const std::string& text, const EncodeOptions& options) const {
-    return Json{{"ids", tokenizer_.encode(text, options).value()}};
+    Ids ids = tokenizer_.encode(text, options, cancel_).value();
+    warn_missing_bytes(tokenizer_, "line", text, ids);
+    return Json{{"ids", std::move(ids)}};
   }
 
   Json encode(const JsonMembers& members, std::string_view text) const {
@@ -132,7 +166,9 @@ class LineAnswerer {
       render_ = render_options(tokenizer_);
     }
     const RenderedChat chat = template_->render(request, render_).value();
-    return Json{{"ids", tokenizer_.encode_chat(chat.segments).value()}};
+    Ids ids = tokenizer_.encode_chat(chat.segments, cancel_).value();
+    warn_missing_bytes(tokenizer_, "line", chat.text(), ids);
+    return Json{{"ids", std::move(ids)}};
   }
 
   static bool boolean(std::string_view name, std::string_view text) {
@@ -144,19 +180,22 @@ class LineAnswerer {
 
   const Tokenizer& tokenizer_;
   EncodeOptions defaults_;
+  CancelToken cancel_;
   std::optional<ChatTemplate> template_;
   RenderOptions render_;
 };
 
 int answer_lines(Context& context, const Tokenizer& tokenizer) {
   const Arguments& arguments = context.arguments;
-  LineAnswerer answerer(tokenizer, encode_options(arguments));
+  LineAnswerer answerer(tokenizer, encode_options(arguments), context.interrupt.token());
   int code = kExitOk;
   for_each_line(arguments.text(Flag::kJsonl), context.interrupt, [&](std::string_view line) {
     Json answer;
     try {
       answer = answerer.answer(line);
     } catch (const Error& error) {
+      if (error.code() == ErrorCode::kCancelled)
+        throw about(context.arguments.text(Flag::kJsonl), error);
       answer = Json{{"error", valid_utf8(error.message())}};
       code = kExitFailed;
     }
@@ -170,8 +209,8 @@ int decode(Context& context, const Tokenizer& tokenizer) {
   const bool is_file = arguments.has(Flag::kDecodeFile);
   const std::string subject =
       is_file ? arguments.text(Flag::kDecodeFile) : arguments.spelling(Flag::kDecode);
-  const std::string text =
-      is_file ? read_file(subject, context.interrupt) : arguments.text(Flag::kDecode);
+  const std::string text = is_file ? read_file(subject, InputLimit::kPrompt, context.interrupt)
+                                   : arguments.text(Flag::kDecode);
   const auto ids = parse_ids(text);
   if (!ids) fail(ErrorCode::kInvalidArgument, subject, "is no list of token ids such as 504,3575");
   const bool skip_special = !arguments.on(Flag::kSpecial);
@@ -191,24 +230,31 @@ int decode(Context& context, const Tokenizer& tokenizer) {
 int encode(Context& context, const Tokenizer& tokenizer, const std::string& subject,
            const std::string& text) {
   const Arguments& arguments = context.arguments;
-  const Ids ids = take(subject, tokenizer.encode(text, encode_options(arguments)));
-  std::string out;
+  const Ids ids =
+      take(subject, tokenizer.encode(text, encode_options(arguments), context.interrupt.token()));
+  warn_missing_bytes(tokenizer, subject, text, ids);
   if (arguments.on(Flag::kCount)) {
-    out = fmt::format("{}\n", ids.size());
-  } else if (arguments.on(Flag::kIds)) {
-    out = ids_text(ids) + "\n";
+    context.output.write(fmt::format("{}\n", ids.size()));
+    return kExitOk;
+  }
+  ListWriter list(context, subject);
+  if (arguments.on(Flag::kIds)) {
+    list.add("[");
+    for (const std::int32_t id : ids) list.add(fmt::format("{}{}", list.separator(", "), id));
+    list.add("]\n");
   } else if (arguments.on(Flag::kJson)) {
-    Json tokens = Json::array();
+    list.add("{\"tokens\":[");
     for (const std::int32_t id : ids) {
-      tokens.push_back({{"id", id}, {"piece", piece_json(take(subject, tokenizer.piece(id)))}});
+      const Json token{{"id", id}, {"piece", piece_json(take(subject, tokenizer.piece(id)))}};
+      list.add(list.separator(",") + token.dump());
     }
-    out = Json{{"tokens", std::move(tokens)}}.dump() + "\n";
+    list.add("]}\n");
   } else {
     for (const std::int32_t id : ids) {
-      out += fmt::format("{:6}  {}\n", id, visible(take(subject, tokenizer.piece(id)), true));
+      list.add(fmt::format("{:6}  {}\n", id, visible(take(subject, tokenizer.piece(id)), true)));
     }
   }
-  context.output.write(out);
+  list.finish();
   return kExitOk;
 }
 
@@ -241,7 +287,7 @@ Text read_text(const Context& context) {
   if (path == "-" && context.terminal.in_is_terminal) {
     fail(ErrorCode::kUsage, "text", "there is none: give -p TEXT, -f FILE, or a pipe");
   }
-  return {path == "-" ? "stdin" : path, read_file(path, context.interrupt)};
+  return {path == "-" ? "stdin" : path, read_file(path, InputLimit::kPrompt, context.interrupt)};
 }
 
 }  // namespace

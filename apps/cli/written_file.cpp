@@ -82,6 +82,10 @@ WrittenFile::~WrittenFile() {
 }
 
 void WrittenFile::refuse_input(const std::string& output, const std::string& input) {
+  if (output == "-") {
+    fail(ErrorCode::kUsage, output,
+         "stdout takes no such file; give the name of one (./- for a file of this name)");
+  }
   struct stat a {
   }, b{};
   if (stat(output.c_str(), &a) == 0 && stat(input.c_str(), &b) == 0 && a.st_dev == b.st_dev &&
@@ -91,6 +95,13 @@ void WrittenFile::refuse_input(const std::string& output, const std::string& inp
 }
 
 void WrittenFile::fail_with(int error_number, std::string_view doing) {
+  if (error_number == EFBIG) {
+    fail(
+        ErrorCode::kDiskFull, path_,
+        "a file may not grow to {} bytes here (ulimit -f, or the file system's limit); nothing was "
+        "written",
+        bytes_);
+  }
   const bool is_full = error_number == ENOSPC || error_number == EDQUOT;
   fail(is_full ? ErrorCode::kDiskFull : ErrorCode::kIo, path_, "{}: {} ({} bytes were to be there)",
        doing, std::strerror(error_number), bytes_);

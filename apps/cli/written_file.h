@@ -18,7 +18,7 @@ class WrittenFile {
   WrittenFile(const WrittenFile&) = delete;
   WrittenFile& operator=(const WrittenFile&) = delete;
 
-  // Refuses a target that is the same file as one of the inputs, even with force.
+  // Refuses a target that is the same file as one of the inputs, even with force, and "-".
   static void refuse_input(const std::string& output, const std::string& input);
 
   void write(std::string_view bytes);

@@ -100,9 +100,48 @@ class Usage(Case):
         self.refused(tern("completion", "csh"), 2, "bash, zsh or fish")
 
 
+    def test_refusals_say_the_range_and_the_element(self):
+        self.refused(run("-s", "9" * 30, "-p", "x"), 2, "-s", "-1 .. 9223372036854775807")
+        self.refused(tern("bench", paths.model, "-p", "1,two,3"), 2, "-p", "element 2", "'two'")
+        self.refused(tern("bench", paths.model, "-p", "1," + "9" * 30), 2, "-p", "'" + "9" * 30 + "'", "0 .. ")
+        self.refused(run("-l", "99999999+1", "-p", "x"), 1, "-l", "99999999", "49151")
+        self.refused(run("-l", "1+inf", "-p", "x"), 2, "-l")
+
+    def test_refusals_name_the_help(self):
+        self.refused(tern("run", paths.model, "--qqqqqqqqqqqqqqqqqq", "x"), 2, "tern help run")
+        self.refused(tern("info", paths.model, "--temp", "0"), 2, "tern help info")
+        self.refused(tern("run", paths.model, "-p"), 2, "tern help run")
+
+    def test_empty_names_are_named(self):
+        self.refused(tern(""), 2, "COMMAND: ", "empty")
+        self.refused(tern("info", ""), 2, "MODEL: ", "empty")
+        self.refused(tern("run", "", "-p", "x"), 2, "MODEL: ", "empty")
+
+    def test_a_context_beyond_the_trained_one_is_a_warning(self):
+        self.assertIn("warning: -c: the model was trained on 8192 tokens", self.done(run("-c", "9000", "-n", "0", "-p", "x")).err)
+        self.assertNotIn("warning: -c", self.done(run("-c", "8192", "-n", "0", "-p", "x")).err)
+
+
 class Prompts(Case):
-    def test_an_empty_stdin_is_no_prompt(self):
-        self.refused(run(stdin=b""), 2, "stdin")
+    def test_an_empty_prompt_is_wrong_usage_wherever_it_is_from(self):
+        with tempfile.NamedTemporaryFile() as file:
+            self.refused(run(stdin=b""), 2, "stdin: the prompt is empty")
+            self.refused(run("-p", ""), 2, "-p: the prompt is empty")
+            self.refused(run("-f", file.name), 2, file.name + ": the prompt is empty")
+            self.refused(run("--raw", "-p", ""), 2, "-p: the prompt is empty")
+
+    def test_bytes_without_a_token_are_a_warning(self):
+        warning = "warning: stdin: the vocabulary has no token for byte 0x04: left out"
+        self.assertIn(warning, self.done(run("-n", "0", "--quiet", stdin=b"a\x04b")).err)
+        self.assertIn(warning, self.done(run("-n", "0", "--raw", "--quiet", stdin=b"a\x04b")).err)
+        self.assertNotIn("warning", self.done(run("-n", "0", "--quiet", stdin=b"a\x05b")).err)
+
+    def test_an_endless_prompt_is_refused(self):
+        self.refused(run("-f", "/dev/zero"), 1, "/dev/zero", "64 MiB")
+        self.refused(run("-p", "x", "--chat-template-file", "/dev/zero"), 1, "/dev/zero", "1 MiB")
+
+    def test_a_key_that_comes_twice_is_refused(self):
+        self.refused(run("-p", "x", "--chat-template-kwargs", '{"a": {"b": 1, "b": 2}}'), 2, "--chat-template-kwargs", '"b"', "byte 15")
 
     def test_a_terminal_is_never_waited_for(self):
         master, slave = pty.openpty()
@@ -250,6 +289,17 @@ class Answers(Case):
         result = run("-c", "1G", "-p", "x")
         self.refused(result, 3, "needs", "MiB", "free")
 
+    def test_the_limit_of_the_address_space_is_the_memory_there_is(self):
+        program = pathlib.Path(paths.tern).read_bytes()
+        if b"__asan_init" in program or b"__tsan_init" in program:
+            self.skipTest("a sanitizer takes all of the address space")
+        for words in (("-c", "60000"), ("-c", "60000", "--load-mode", "read"), ()):
+            limited = subprocess.run(["sh", "-c", 'ulimit -v 500000; exec "$@"', "sh", paths.tern, "run", paths.model, "-p", "x", *words],
+                                     capture_output=True, stdin=subprocess.DEVNULL, env=clean_environment(), timeout=600)
+            result = Result(limited.returncode, limited.stdout, limited.stderr)
+            self.refused(result, 3, paths.model, "needs", "free", "--ctx-size")
+            self.assertEqual(result.err.count(paths.model), 1)
+
     def test_the_answer_does_not_depend_on_the_instruction_set(self):
         words = ("run", paths.model, "--raw", "--temp", "0", "-n", "3", "-p", "The capital of France is")
         best, portable = self.done(tern(*words)), self.done(tern(*words, "--isa", "portable"))
@@ -314,6 +364,66 @@ class Streams(Case):
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(timeout=120), 130)
         process.communicate()
+
+    def stop_after(self, seconds, *words, stdin=subprocess.DEVNULL, number=signal.SIGINT):
+        process = subprocess.Popen([paths.tern, *map(str, words)], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   env=clean_environment())
+        time.sleep(seconds)
+        self.assertIsNone(process.poll(), "ended before it was interrupted")
+        start = time.monotonic()
+        process.send_signal(number)
+        _, err = process.communicate(timeout=300)
+        self.assertLess(time.monotonic() - start, seconds_to_stop())
+        self.assertIn(b"interrupted: ", err)
+        return process.returncode
+
+    def test_ctrl_c_ends_a_wait_for_a_pipe_without_a_writer(self):
+        with tempfile.TemporaryDirectory() as folder:
+            fifo = f"{folder}/fifo"
+            os.mkfifo(fifo)
+            self.assertEqual(self.stop_after(0.5, "run", paths.model, "-f", fifo), 130)
+            self.assertEqual(self.stop_after(0.5, "template", paths.model, "--messages-json", fifo, number=signal.SIGTERM), 143)
+
+    def test_a_named_pipe_is_read_to_its_end(self):
+        with tempfile.TemporaryDirectory() as folder:
+            fifo = f"{folder}/fifo"
+            os.mkfifo(fifo)
+            process = self.start("tokenize", paths.model, "--ids", "-f", fifo)
+            with open(fifo, "wb") as writer:
+                for part in (b"The", b" capital"):
+                    writer.write(part)
+                    writer.flush()
+                    time.sleep(0.3)
+            out, err = process.communicate(timeout=60)
+            self.assertEqual((process.returncode, out), (0, b"[504, 3575]\n"), err)
+
+    def test_ctrl_c_ends_the_encoding_of_a_long_text(self):
+        for text in (b"The quick brown fox. ", b"a", "\u6771\u4eac".encode()):
+            with tempfile.NamedTemporaryFile() as file:
+                file.write(text * (60_000_000 // len(text)))
+                file.flush()
+                self.assertEqual(self.stop_after(1, "tokenize", paths.model, "--count", "-f", file.name), 130)
+
+    def test_no_message_depends_on_stderr(self):
+        def code(redirection, *words):
+            return subprocess.run(["sh", "-c", f'exec "$@" {redirection}', "sh", paths.tern, *words], stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=clean_environment(), timeout=600)
+        answer = ("run", paths.model, "--temp", "0", "-n", "12", "-p", QUESTION)
+        for redirection in ("2>/dev/full", "2>&-", "<&- 2>&-"):
+            done = code(redirection, *answer)
+            self.assertEqual((done.returncode, done.stdout.decode()), (0, ANSWER), redirection)
+            self.assertEqual(code(redirection, "info", "/nowhere/m.gguf").returncode, 1, redirection)
+            self.assertEqual(code(redirection, "rnu").returncode, 2, redirection)
+            self.assertEqual(code(redirection).returncode, 2, redirection)
+        self.assertEqual(code("<&- >&- 2>&-", *answer).returncode, 1)
+
+    def test_a_file_above_the_limit_of_its_size_is_code_3(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/out.safetensors"
+            words = [paths.tern, "logits", paths.model, "--token-ids", "504,3575", "--quiet", "-o", path]
+            done = subprocess.run(["sh", "-c", 'ulimit -f 10; exec "$@"', "sh", *words], capture_output=True, env=clean_environment(), timeout=600)
+            self.refused(Result(done.returncode, done.stdout, done.stderr), 3, path, "may not grow")
+            self.assertEqual(os.listdir(folder), [])
 
     def test_a_reader_that_has_gone_ends_the_work_quietly(self):
         process = self.endless()

@@ -79,6 +79,22 @@ class Tokenize(Case):
             self.assertEqual(list(wrong), ["error"])
         self.assertEqual(self.tokenize("--jsonl", "-", stdin=b'"x"\n').code, 0)
 
+    def test_bytes_without_a_token_are_a_warning(self):
+        result = self.done(self.tokenize("--ids", stdin=b"a\x04b\xffc"))
+        self.assertEqual(len(json.loads(result.out)), 3)
+        self.assertIn("warning: stdin: the vocabulary has no token for bytes 0x04, 0xff: left out", result.err)
+        self.assertEqual(self.done(self.tokenize("--ids", stdin=b"abc")).err, "")
+
+    def test_endless_inputs_are_refused(self):
+        self.refused(self.tokenize("-f", "/dev/zero"), 1, "/dev/zero", "64 MiB")
+        self.refused(self.tokenize("--jsonl", "/dev/zero"), 1, "/dev/zero", "64 MiB")
+        self.refused(tern("template", paths.model, "--messages-json", "/dev/zero"), 1, "/dev/zero", "64 MiB")
+
+    def test_a_key_that_comes_twice_is_refused(self):
+        result = self.tokenize("--jsonl", "-", stdin=b'{"text": "a", "text": "b"}\n')
+        self.assertEqual(result.code, 1)
+        self.assertIn('\\"text\\" comes a second time, at byte 14', result.out)
+
 
 class Templates(Case):
     CHAT = '[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]'
@@ -120,7 +136,17 @@ class Templates(Case):
     def test_needs_something_to_render(self):
         self.refused(tern("template", paths.model), 2, "--messages-json")
         self.refused(tern("template", "--messages-json", "-"), 2, "MODEL")
-        self.refused(tern("template", paths.model, "--messages-json", "-", stdin=b"[1,"), 1, paths.model)
+        self.refused(tern("template", paths.model, "--messages-json", "-", stdin=b"[1,"), 1, "stdin: JSON")
+
+    def test_what_is_wrong_with_a_request_names_its_file(self):
+        render = lambda text: tern("template", paths.model, "--messages-json", "-", stdin=text)
+        self.refused(render(b'{"messages": null}'), 1, "stdin", "is null, expected a list")
+        self.refused(render(b"[3]"), 1, "stdin", "message 0 is an object, not a number")
+        self.refused(render(b'[{"role": "user", "role": "x", "content": "a"}]'), 1, "stdin", '"role" comes a second time', "byte 18")
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            file.write('{"messages": "x"}')
+            file.flush()
+            self.refused(tern("template", paths.model, "--messages-json", file.name), 1, file.name, "is a string, expected a list")
 
 
 def read_safetensors(path):
@@ -174,6 +200,7 @@ class Logits(Case):
             self.refused(tern("logits", paths.model, "--token-ids", "", "-o", path), 1, "no token id")
             self.refused(tern("logits", paths.model, "--token-ids", "1,1,1", "-c", "2", "-o", path), 1, "3 ids", "2 tokens")
             self.refused(tern("logits", paths.model, "--token-ids", "1"), 2, "--output")
+            self.refused(tern("logits", paths.model, "--token-ids", "1", "-o", "-"), 2, "stdout")
             self.assertEqual(os.listdir(folder), [])
             pathlib.Path(path).write_text("mine")
             self.refused(tern("logits", paths.model, "--token-ids", "1", "-o", path), 2, path, "--force")
@@ -298,6 +325,11 @@ class Bench(Case):
         self.refused(tern("bench", paths.model, "-p", "0", "-n", "0"), 2, "nothing to measure")
         self.refused(tern("bench", paths.model, "--batched", "1"), 2, "--batched")
         self.refused(tern("bench", paths.model, "--compare", "/nowhere.json"), 1, "/nowhere.json")
+        for text in ("", "\n", "[]"):
+            with tempfile.NamedTemporaryFile("w") as file:
+                file.write(text)
+                file.flush()
+                self.refused(tern("bench", paths.model, "--compare", file.name), 1, file.name, "no result to compare with")
 
 
 class Reports(Case):
@@ -305,8 +337,10 @@ class Reports(Case):
         used = lambda: sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
         before = used()
         text = self.done(tern("info", paths.model)).out
-        # Half a second of two or more threads that measure how fast memory is; the clock says nothing on a busy machine.
-        self.assertLess(used() - before, 1 + (os.cpu_count() or 1))
+        # A quarter of a second of all threads that measure how fast memory is; the clock says nothing on a busy machine.
+        self.assertLess(used() - before, 1 + 0.5 * (os.cpu_count() or 1))
+        self.assertNotIn("at most", text)
+        self.assertRegex(text, r"(?m)^  speed +(about \d+\.\d tokens/s|not measured)")
         for part in ("GGUF v3", "98,362,432 bytes", "llama 135M Q4_1", "49,152", "smollm", "per 1,000 tokens", "-c 4096", "kernel"):
             self.assertIn(part, text)
         value = json.loads(self.done(tern("info", paths.model, "--json", "--keys", "--tensors")).out)
@@ -314,6 +348,16 @@ class Reports(Case):
         self.assertTrue(value["runs"]["can_run"])
         self.assertEqual(len(value["tensor_list"]), 272)
         self.assertIn("general.architecture", [entry["key"] for entry in value["keys"]])
+
+    def test_info_takes_little_memory(self):
+        program = pathlib.Path(paths.tern).read_bytes()
+        if b"__asan_init" in program or b"__tsan_init" in program:
+            self.skipTest("a sanitizer takes memory of its own")
+        process = subprocess.Popen([paths.tern, "info", paths.model], stdout=subprocess.DEVNULL, env=clean_environment())
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        self.assertLess(usage.ru_maxrss, 400 << 10)  # KiB: 256 MiB to measure with, and the program
 
     def test_info_prints_template_and_hash(self):
         self.assertIn("<|im_start|>", self.done(tern("info", paths.model, "--template")).out)
