@@ -209,7 +209,7 @@ function(swmetal_program name)
   if(ARG_GTEST)
     set(gtest $<TARGET_FILE:GTest::gtest_main> $<TARGET_FILE:GTest::gtest>)
   endif()
-  set(program ${CMAKE_CURRENT_BINARY_DIR}/${name})
+  set(program ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${name})
   add_custom_command(
     OUTPUT ${program}
     COMMAND ${SWMETAL_CLANG} ${sanitize} ${own} ${runtime} ${gtest} ${SWMETAL_LIBOBJC} -ldl -pthread -o ${program}
