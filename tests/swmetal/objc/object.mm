@@ -42,7 +42,33 @@ void destroy_members(id object, Class of) {
   }
 }
 
+// Of objects that were freed a short while ago: a message to one says so instead of crashing.
+[[maybe_unused]] void bury(id object) {
+  constexpr unsigned kGraves = 4096;
+  static std::atomic<void*> graves[kGraves];
+  static std::atomic<unsigned> next{0};
+  std::free(graves[next.fetch_add(1, std::memory_order_relaxed) % kGraves].exchange((void*)object));
+}
+
+[[maybe_unused]] Class zombie() {
+  static const Class zombie = objc_getClass("SwmFreedObject");
+  return zombie;
+}
+
 }  // namespace
+
+__attribute__((objc_root_class))
+@interface SwmFreedObject {
+  Class isa;
+}
+@end
+
+@implementation SwmFreedObject
+- (void)doesNotRecognize:(SEL)selector {
+  swm::misuse(std::string("over-release: ") + sel_getName(selector) +
+              " is sent to an object that is freed");
+}
+@end
 
 swm::LiveObjects& swm::live_objects() {
   static LiveObjects objects;
@@ -56,6 +82,8 @@ void swm::misuse(const std::string& what) {
 
 @implementation NSObject
 + (instancetype)alloc {
+  // libobjc looks this up for a selector that is not there, and crashes where nobody has used it.
+  [[maybe_unused]] static const SEL forward = sel_registerName("forward::");
   NSObject* object = (NSObject*)calloc(1, class_getInstanceSize(self));
   object->isa = self;
   object->_references = 1;
@@ -75,7 +103,12 @@ void swm::misuse(const std::string& what) {
 - (void)dealloc {
   swm::live_objects().add((void*)isa, -1);
   destroy_members(self, isa);
-  std::free((void*)self);
+#if defined(SWM_KEEP_MODULES)
+  std::free((void*)self);  // the sanitizers know freed objects better
+#else
+  isa = zombie();
+  bury(self);
+#endif
 }
 - (instancetype)retain {
   __atomic_fetch_add(&_references, 1, __ATOMIC_RELAXED);
@@ -125,6 +158,10 @@ void swm::misuse(const std::string& what) {
 }
 - (id)copy {
   return [(id<NSCopying>)self copyWithZone:nullptr];
+}
++ (void)doesNotRecognize:(SEL)selector {
+  swm::misuse(std::string("class ") + class_getName(self) + " does not offer +" +
+              sel_getName(selector));
 }
 // The runtime sends this for a selector that the class lacks.
 - (void)doesNotRecognize:(SEL)selector {

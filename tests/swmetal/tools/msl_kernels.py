@@ -120,7 +120,7 @@ class Kernels:
             arguments, buffers, memories = self._arguments(kernel, constants)
             text.append("void swm_thunk_%d(const swm_args* args, const swm_thread* self) {\n"
                         "  (void)args, (void)self;\n"
-                        "  metal::bind::call(&%s%s);\n}\n" % (n, expression, "".join(", " + a for a in arguments)))
+                        "  metal::bind::call(&::%s%s);\n}\n" % (n, expression, "".join(", " + a for a in arguments)))
             needed = constants.needed_by(kernel.name, functions)
             text.append("const unsigned swm_needs_%d[] = {%s};\n" % (n, ", ".join(map(str, needed)) or "0"))
             rows.append('{"%s", swm_thunk_%d, %dul, %dul, %du, swm_needs_%d, %du, &swm_self}' %
