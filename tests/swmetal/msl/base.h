@@ -6,6 +6,16 @@
 extern "C" {
 // Weak and hidden: one for all the .metal files of a shared object.
 __attribute__((weak, visibility("hidden"))) const swm_api* swm_g;
+
+// The compiler calls these to round to bfloat; Debian's libgcc does not have them yet.
+__attribute__((weak, visibility("hidden"))) __bf16 __truncsfbf2(float x) {
+  const unsigned bits = __builtin_bit_cast(unsigned, x);
+  const unsigned rounded = x != x ? bits | 1u << 22 : bits + 0x7fffu + (bits >> 16 & 1);
+  return __builtin_bit_cast(__bf16, static_cast<unsigned short>(rounded >> 16));
+}
+__attribute__((weak, visibility("hidden"))) __bf16 __truncdfbf2(double x) {
+  return __truncsfbf2(static_cast<float>(x));
+}
 }
 
 #pragma clang diagnostic ignored "-Wduplicate-decl-specifier"

@@ -16,6 +16,7 @@ using unsigned_t = conditional_t<
     sizeof(T) == 1, uchar,
     conditional_t<sizeof(T) == 2, ushort, conditional_t<sizeof(T) == 4, uint, ulong>>>;
 typedef __int128 wide;
+typedef unsigned __int128 unsigned_wide;
 
 template <class T>
 inline T saturate_to(wide x) {
@@ -57,7 +58,8 @@ SWM_INTEGER2(addsat, detail::saturate_to<E>(W(x) + W(y)))
 SWM_INTEGER2(subsat, detail::saturate_to<E>(W(x) - W(y)))
 SWM_INTEGER2(hadd, E((W(x) + W(y)) >> 1))
 SWM_INTEGER2(rhadd, E((W(x) + W(y) + 1) >> 1))
-SWM_INTEGER2(mulhi, E((W(x) * W(y)) >> detail::bits_v<E>))
+SWM_INTEGER2(mulhi,
+             E(W(detail::unsigned_wide(W(x)) * detail::unsigned_wide(W(y))) >> detail::bits_v<E>))
 // The upper eight bits of mul24's operands are ignored.
 SWM_INTEGER2(mul24, E(W(x << 8 >> 8) * W(y << 8 >> 8)))
 SWM_INTEGER2(rotate,
@@ -78,6 +80,7 @@ inline T madhi(T a, T b, T c) {
 template <class T>
 inline T madsat(T a, T b, T c) {
   typedef element_t<T> E;
+  static_assert(sizeof(E) <= 4, "madsat of 64 bits is not offered");
   typedef detail::wide W;
   return detail::map<T>([](E x, E y, E z) { return detail::saturate_to<E>(W(x) * W(y) + W(z)); }, a,
                         b, c);

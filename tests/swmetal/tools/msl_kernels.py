@@ -58,6 +58,7 @@ class Kernels:
                 start -= 1
             attributes += t.text(start, before)
             before = t.prev(start)
+        attributes = re.sub(r'"\s*"', "", attributes)  # adjacent literals are one
         host = re.search(r'host_name\s*\(\s*"([^"]+)"', attributes)
         if host and before >= 0 and t[before] == "template":
             self._instance(k, host.group(1))
