@@ -121,8 +121,8 @@ inline float4 unpack_unorm4x8_to_float(uint x) {
   return float4(float(x & 255), float(x >> 8 & 255), float(x >> 16 & 255), float(x >> 24)) / 255.0f;
 }
 inline float4 unpack_snorm4x8_to_float(uint x) {
-  const float4 v(float(int8_t(x)), float(int8_t(x >> 8)), float(int8_t(x >> 16)),
-                 float(int8_t(x >> 24)));
+  const float4 v = float4(float(int8_t(x)), float(int8_t(x >> 8)), float(int8_t(x >> 16)),
+                          float(int8_t(x >> 24)));
   return max(v / 127.0f, float4(-1.0f));
 }
 inline float2 unpack_unorm2x16_to_float(uint x) {

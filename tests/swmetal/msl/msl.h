@@ -10,7 +10,6 @@
 #include "matrix.h"
 #include "simd.h"
 #include "simdgroup_matrix.h"
-#include "vec.h"
 
 inline half operator""h(long double x) { return half(x); }
 inline half operator""h(unsigned long long x) { return half(x); }

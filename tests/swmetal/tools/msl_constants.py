@@ -25,7 +25,7 @@ class Constants:
         if not names:
             return
         for k in range(len(t)):
-            if t[k] == "constant" and t.before(k) in ("", ";", "}", "{"):
+            if t[k] == "constant" and t.before(k)[-1:] in ("", ";", "}", "{"):
                 self._derived(k, names | set(self.derived))
         self._uses(names)
 
@@ -91,9 +91,9 @@ class Constants:
             return f"swm_get_{name}()"
         return None
 
-    def needed_by(self, kernel, functions):
-        """Rows that a kernel may read, itself or in what it calls, without asking whether they are set."""
-        seen, todo = set(), [kernel]
+    def needed_by(self, names, functions):
+        """Rows that functions or expressions of these names may read without asking whether they are set."""
+        seen, todo = set(), list(names)
         while todo:
             name = todo.pop()
             if name in seen:

@@ -122,7 +122,7 @@ class Kernels:
             text.append("void swm_thunk_%d(const swm_args* args, const swm_thread* self) {\n"
                         "  (void)args, (void)self;\n"
                         "  metal::bind::call(&::%s%s);\n}\n" % (n, expression, "".join(", " + a for a in arguments)))
-            needed = constants.needed_by(kernel.name, functions)
+            needed = constants.needed_by([kernel.name, *self._conditions(kernel)], functions)
             text.append("const unsigned swm_needs_%d[] = {%s};\n" % (n, ", ".join(map(str, needed)) or "0"))
             rows.append('{"%s", swm_thunk_%d, %dul, %dul, %du, swm_needs_%d, %du, &swm_self}' %
                         (host, n, buffers, memories, kernel.max_threads, n, len(needed)))
@@ -149,6 +149,12 @@ class Kernels:
             binding = "Buffer" if where == "buffer" else "GroupMemory"
             arguments.append("metal::bind::%s{args, %d}" % (binding, index))
         return arguments, masks["buffer"], masks["threadgroup"]
+
+    @staticmethod
+    def _conditions(kernel):
+        """Function constants on which parameters depend."""
+        text = " ".join(value for parameter in kernel.parameters for kind, value in parameter if kind == "attribute")
+        return re.findall(r"function_constant\s*\(\s*(\w+)\s*\)", text)
 
     @staticmethod
     def _explicit(kernel, where):

@@ -131,6 +131,7 @@ class Tokens:
                 continue
             name = self.before(self.opening(close))
             if is_identifier(name) and name not in ("if", "for", "while", "switch", "catch"):
-                body = self.t[k:self.closing(k, "{", "}")]
-                found.setdefault(name, set()).update(w for w in body if is_identifier(w))
+                body = range(k, self.closing(k, "{", "}"))
+                found.setdefault(name, set()).update(
+                    self.t[i] for i in body if is_identifier(self.t[i]) and self.before(i) not in (".", "->"))
         return found
