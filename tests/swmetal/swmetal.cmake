@@ -11,7 +11,7 @@
 #     A program that is instrumented throughout, whatever the build is; modules of it as MODULES name=source.metal.
 #
 # SWMETAL_FOUND says whether this machine can. Sanitizers follow TERN_SANITIZE in a clang build.
-include_guard(GLOBAL)
+include_guard(DIRECTORY)
 
 set(TERN_SOFTWARE_METAL AUTO CACHE STRING "Run Metal code on Linux in tests: AUTO (where clang 19 is), ON, OFF")
 set_property(CACHE TERN_SOFTWARE_METAL PROPERTY STRINGS AUTO ON OFF)
@@ -41,6 +41,7 @@ function(_swmetal_look out_why)
 endfunction()
 
 set(SWMETAL_FOUND OFF)
+set(SWMETAL_MISSING "TERN_SOFTWARE_METAL is OFF")
 if(NOT TERN_SOFTWARE_METAL STREQUAL "OFF")
   _swmetal_look(SWMETAL_MISSING)
   if(NOT SWMETAL_MISSING)
@@ -48,7 +49,11 @@ if(NOT TERN_SOFTWARE_METAL STREQUAL "OFF")
   elseif(TERN_SOFTWARE_METAL STREQUAL "ON")
     message(FATAL_ERROR "TERN_SOFTWARE_METAL is ON, but ${SWMETAL_MISSING}")
   else()
-    message(WARNING "SKIPPED: software Metal: ${SWMETAL_MISSING}. The Metal backend is not tested in this build.")
+    get_property(_swmetal_told GLOBAL PROPERTY SWMETAL_TOLD)
+    if(NOT _swmetal_told)
+      message(WARNING "SKIPPED: software Metal: ${SWMETAL_MISSING}. The Metal backend is not tested in this build.")
+      set_property(GLOBAL PROPERTY SWMETAL_TOLD TRUE)
+    endif()
   endif()
 endif()
 
@@ -162,7 +167,7 @@ function(_swmetal_runtime out variant)
     list(APPEND defines -DSWM_KEEP_MODULES=1)
   endif()
   set(executor_variant "${variant}")
-  if(variant STREQUAL "thread")
+  if(variant STREQUAL "thread" OR (variant STREQUAL "" AND TERN_SANITIZE STREQUAL "thread"))
     # The executor is not instrumented: it tells the sanitizer about fibers instead.
     set(executor_variant none)
     set(executor_defines -DSWM_TSAN=1)

@@ -75,7 +75,6 @@ void call_all(std::vector<MTLCommandBufferHandler>& handlers, SwmCommandBuffer* 
 
 @implementation SwmCommandBuffer
 - (void)checkEncoding {
-  const std::lock_guard<std::mutex> lock(_mutex);
   if (_status >= MTLCommandBufferStatusCommitted)
     swm::misuse("encoding into a command buffer that is committed");
   if (_isEncoding) swm::misuse("a second encoder, or a commit, while an encoder is open");
@@ -113,42 +112,32 @@ void call_all(std::vector<MTLCommandBufferHandler>& handlers, SwmCommandBuffer* 
   [self addHandler:block to:_completedHandlers];
 }
 - (void)enqueue {
-  const std::lock_guard<std::mutex> lock(_mutex);
   if (_status != MTLCommandBufferStatusNotEnqueued) swm::misuse("enqueue: already enqueued");
   _status = MTLCommandBufferStatusEnqueued;
 }
 - (void)commit {
-  {
-    const std::lock_guard<std::mutex> lock(_mutex);
-    if (_isEncoding) swm::misuse("commit while an encoder is open");
-    if (_status >= MTLCommandBufferStatusCommitted) swm::misuse("commit: already committed");
-    _status = MTLCommandBufferStatusCommitted;
-    _commitTime = now();
-  }
+  if (_isEncoding) swm::misuse("commit while an encoder is open");
+  if (_status.exchange(MTLCommandBufferStatusCommitted) >= MTLCommandBufferStatusCommitted)
+    swm::misuse("commit: already committed");
+  _commitTime = now();
   [_queue push:self];
 }
 - (void)waitUntilScheduled {
-  std::unique_lock<std::mutex> lock(_mutex);
   if (_status < MTLCommandBufferStatusCommitted) swm::misuse("waitUntilScheduled before commit");
-  _changed.wait(lock, [&] { return _status >= MTLCommandBufferStatusScheduled; });
+  while (_status < MTLCommandBufferStatusScheduled)
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
 - (void)waitUntilCompleted {
-  std::unique_lock<std::mutex> lock(_mutex);
   if (_status < MTLCommandBufferStatusCommitted) swm::misuse("waitUntilCompleted before commit");
+  std::unique_lock<std::mutex> lock(_mutex);
   _changed.wait(lock, [&] { return _isFinished; });  // after the handlers, as Metal does
 }
 - (MTLCommandBufferStatus)status {
-  const std::lock_guard<std::mutex> lock(_mutex);
-  return _status;
+  return _status.load(std::memory_order_acquire);
 }
 - (NSError*)error {
   const std::lock_guard<std::mutex> lock(_mutex);
   return [[_error retain] autorelease];
-}
-- (void)setStatus:(MTLCommandBufferStatus)status {
-  const std::lock_guard<std::mutex> lock(_mutex);
-  _status = status;
-  _changed.notify_all();
 }
 - (void)failWithCode:(NSInteger)code text:(const std::string&)text {
   NSError* error = nil;
@@ -175,7 +164,7 @@ void call_all(std::vector<MTLCommandBufferHandler>& handlers, SwmCommandBuffer* 
   return true;
 }
 - (void)run {
-  [self setStatus:MTLCommandBufferStatusScheduled];
+  _status.store(MTLCommandBufferStatusScheduled, std::memory_order_release);
   call_all(_scheduledHandlers, self);
   const double start = now();
   const bool ok = [self runOperations];
@@ -185,8 +174,9 @@ void call_all(std::vector<MTLCommandBufferHandler>& handlers, SwmCommandBuffer* 
     const std::lock_guard<std::mutex> lock(_mutex);
     _startTime = start;
     _endTime = now();
-    _status = ok ? MTLCommandBufferStatusCompleted : MTLCommandBufferStatusError;
   }
+  _status.store(ok ? MTLCommandBufferStatusCompleted : MTLCommandBufferStatusError,
+                std::memory_order_release);
   call_all(_completedHandlers, self);
   _operations.clear();
   for (id object : _retained) [object release];

@@ -95,9 +95,11 @@ struct Operation {
   std::vector<id> _retained;
   std::vector<SwmBuffer*> _buffers;  // in flight from commit to completion
   std::vector<MTLCommandBufferHandler> _scheduledHandlers, _completedHandlers;
+  // Not under the mutex, and the mutex not taken before the operations have run: else the host's
+  // wait would order what it did just before, and the race detector would miss an early access.
+  std::atomic<MTLCommandBufferStatus> _status;
   std::mutex _mutex;  // of what follows
   std::condition_variable _changed;
-  MTLCommandBufferStatus _status;
   bool _isFinished;  // completed handlers have run
   double _startTime, _endTime, _commitTime;
   NSError* _error;

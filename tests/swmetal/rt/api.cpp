@@ -43,8 +43,8 @@ swm_exchange* exchange(int op, int line, const void* payload, unsigned bytes) {
 
 const swm_thread* self() { return &this_worker()->current->self; }
 
-[[noreturn]] void end_thread(Worker& w, const std::string& what) {
-  w.fail(what);
+// Ends the thread that calls: its stack is never resumed, so nothing on it may own memory.
+[[noreturn]] void end_thread(Worker& w) {
   w.current->state = FiberState::kFailed;
   leave_for_ever(w.host, *w.current);
 }
@@ -60,9 +60,11 @@ void* group_variable(const void* key, unsigned long bytes) {
   std::size_t total = bytes;
   for (const GroupVariable& v : slot.variables) total += v.bytes;
   for (const unsigned long n : slot.args.group_bytes) total += n;
-  if (total > kMaxGroupMemory)
-    end_thread(*w, "threadgroup memory of " + std::to_string(total) + " bytes; at most " +
-                       std::to_string(kMaxGroupMemory) + " are there");
+  if (total > kMaxGroupMemory) {
+    w->fail("threadgroup memory of " + std::to_string(total) + " bytes; at most " +
+            std::to_string(kMaxGroupMemory) + " are there");
+    end_thread(*w);
+  }
   GroupVariable v{key, bytes, std::unique_ptr<char[]>(new char[bytes])};
   if (w->options.poison) std::memset(v.memory.get(), 0xff, bytes);
   slot.variables.push_back(std::move(v));
@@ -75,8 +77,9 @@ const void* constant(unsigned index) {
   const ConstantValues* values = w->dispatch.constants;
   if (values && index < values->size() && !(*values)[index].empty()) return (*values)[index].data();
   const swm_constant& c = w->dispatch.kernel->module->constants[index];
-  end_thread(*w, "function constant " + std::string(c.name) + " (index " + std::to_string(c.index) +
-                     ") is read, but was not set");
+  w->fail("function constant " + std::string(c.name) + " (index " + std::to_string(c.index) +
+          ") is read, but was not set");
+  end_thread(*w);
 }
 
 int is_constant_set(unsigned index) {
@@ -85,9 +88,13 @@ int is_constant_set(unsigned index) {
 }
 
 __attribute__((noreturn)) void fail(const char* what, int detail, int line) {
-  std::string text = std::string(what) + " " + std::to_string(detail);
-  if (line) text += ", line " + std::to_string(line);
-  end_thread(*this_worker(), text);
+  Worker* w = this_worker();
+  {
+    std::string text = std::string(what) + " " + std::to_string(detail);
+    if (line) text += ", line " + std::to_string(line);
+    w->fail(text);
+  }
+  end_thread(*w);
 }
 
 }  // namespace

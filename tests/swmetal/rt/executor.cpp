@@ -77,7 +77,11 @@ class GroupOrder {
 
 }  // namespace
 
-Module::~Module() { dlclose(handle_); }
+Module::~Module() {
+#if !defined(SWM_ASAN) && !defined(SWM_TSAN)
+  dlclose(handle_);  // the sanitizers' reports need the lines of a module to the end
+#endif
+}
 
 std::shared_ptr<const Module> Module::load(const std::string& path, std::string& error) {
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -160,7 +164,7 @@ bool run(const Dispatch& d, const Options& o, std::string& error, Counts* counts
                                 static_cast<unsigned>(g / groups.x / groups.y)};
       if (!run_group(w, w.slot_for(turn), position, groups)) break;
     }
-    for (const auto& slot : w.slots) sanitizers::acquire(&slot->finished);
+    for (const auto& slot : w.slots) slot->fibers.join(w.host);
     switches += w.switches;
     set_this_worker(nullptr);
   };

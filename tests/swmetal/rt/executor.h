@@ -33,7 +33,7 @@ class Module {
  private:
   Module(void* handle, std::vector<const swm_kernel*> kernels)
       : handle_(handle), kernels_(std::move(kernels)) {}
-  void* handle_;
+  [[maybe_unused]] void* handle_;
   std::vector<const swm_kernel*> kernels_;
 };
 

@@ -62,6 +62,10 @@ void FiberSet::prepare(unsigned i) {
   f.tsan = sanitizers::create_fiber();
 }
 
+void FiberSet::join(HostStack& host) {
+  for (const Fiber& f : fibers_) sanitizers::join(f.tsan, host.tsan);
+}
+
 bool FiberSet::overflowed(unsigned i) const {
   return std::memcmp(fibers_[i].stack, &kCanary, sizeof kCanary) != 0;
 }

@@ -43,6 +43,7 @@ class FiberSet {
 
   void resize(unsigned count);  // only grows
   Fiber& operator[](unsigned i) { return fibers_[i]; }
+  void join(HostStack& host);  // finished or abandoned: the host goes on after all of them
   [[nodiscard]] bool overflowed(unsigned i) const;  // wrote to the low end of its stack
 
  private:

@@ -39,6 +39,11 @@ inline void* current_fiber() { return __tsan_get_current_fiber(); }
 inline void* create_fiber() { return __tsan_create_fiber(0); }
 inline void destroy_fiber(void* fiber) { __tsan_destroy_fiber(fiber); }
 inline void switch_to(void* fiber) { __tsan_switch_to_fiber(fiber, 1 /* no synchronisation */); }
+// What the fiber did comes before what the host does from now on.
+inline void join(void* fiber, void* host) {
+  __tsan_switch_to_fiber(fiber, 1);
+  __tsan_switch_to_fiber(host, 0 /* with synchronisation */);
+}
 inline void acquire(void* address) { __tsan_acquire(address); }
 inline void release(void* address) { __tsan_release(address); }
 #else
@@ -47,6 +52,7 @@ inline void* current_fiber() { return nullptr; }
 inline void* create_fiber() { return nullptr; }
 inline void destroy_fiber(void*) {}
 inline void switch_to(void*) {}
+inline void join(void*, void*) {}
 inline void acquire(void*) {}
 inline void release(void*) {}
 #endif

@@ -1,5 +1,6 @@
 // Command buffers of the fake Metal: order, handlers, errors, concurrent encoders, blits, faults.
 #include <atomic>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -246,6 +247,20 @@ TEST_F(Faults, ThereIsNoDevice) {
   swm_set_no_device(1);
   EXPECT_EQ(MTLCreateSystemDefaultDevice(), nil);
   EXPECT_EQ([[MTLCopyAllDevices() autorelease] count], 0u);
+}
+
+TEST_F(Faults, TheEnvironmentSetsThemToo) {
+  setenv("SWM_FAIL_ALLOC_ABOVE", "64", 1);
+  setenv("SWM_FAIL_NTH_PIPELINE", "2", 1);
+  swm_reset();
+  EXPECT_EQ(buffer(65), nil);
+  EXPECT_NE(pipeline(@"fill"), nil);
+  EXPECT_EQ(pipeline(@"fill"), nil);
+  setenv("SWM_NO_DEVICE", "1", 1);
+  swm_reset();
+  EXPECT_EQ(MTLCreateSystemDefaultDevice(), nil);
+  for (const char* name : {"SWM_FAIL_ALLOC_ABOVE", "SWM_FAIL_NTH_PIPELINE", "SWM_NO_DEVICE"})
+    unsetenv(name);
 }
 
 TEST_F(Faults, ALostDeviceFailsEverything) {
