@@ -78,7 +78,7 @@ SWM_COPY_IS_RETAIN
   const int apple = swm::control().device().apple_family;
   if (family > 1000 && family < 2000) return family <= 1000 + apple;
   if (family == MTLGPUFamilyMetal3) return apple >= 7;
-  if (family == MTLGPUFamilyMetal4) return apple >= 7 && false;  // its calls are not offered
+  if (family == MTLGPUFamilyMetal4) return NO;  // its calls are not offered
   return family == MTLGPUFamilyMac2 || family <= MTLGPUFamilyCommon3;
 }
 

@@ -61,7 +61,8 @@ kernel void diverges(device uint* out [[buffer(0)]], uint i [[thread_index_in_th
 }
 
 kernel void sizes(device uint* out [[buffer(0)]], uint3 grid [[threads_per_grid]],
-                  uint3 groups [[threadgroups_per_grid]]) {
+                  uint3 groups [[threadgroups_per_grid]], uint3 i [[thread_position_in_grid]]) {
+  if (i.x != 0) return;
   out[0] = grid.x;
   out[1] = groups.x;
 }
