@@ -102,7 +102,8 @@ def environment_names(text, pattern):
 
 
 # The one file beside src/base/env.cpp that may look at the environment: the program includes nothing below include/tern.
-ENVIRONMENT_READERS = ("src/base/env.cpp", "apps/cli/environment.cpp")
+ENVIRONMENT_READERS = ("src/base/env.cpp", "apps/cli/environment.cpp",
+                       "tests/swmetal/rt/options.cpp")  # SWM_*: a tool of the tests, no part of Tern
 ENVIRONMENT_ROW = re.compile(r"(?m)^\| `([A-Z_]+)\*?` \|.*\|([^|\n]*)\|$")
 
 
