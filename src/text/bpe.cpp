@@ -11,6 +11,7 @@
 namespace tern::text {
 namespace {
 
+constexpr std::size_t kStepsBetweenQuestions = 4096;
 // For a heap whose top is the candidate that comes first.
 constexpr auto kLater = [](const auto& a, const auto& b) { return a.order > b.order; };
 
@@ -66,11 +67,20 @@ void Bpe::merge_all(BpeScratch& scratch) const {
   auto& symbols = scratch.symbols_;
   auto& heap = scratch.heap_;
   heap.clear();
-  for (std::uint32_t i = 0; i < symbols.size(); ++i) push_candidate(scratch, i, false);
-  std::make_heap(heap.begin(), heap.end(), kLater);
-  constexpr std::size_t kStepsBetweenQuestions = 4096;
-  for (std::size_t step = 0; !heap.empty(); ++step) {
-    if (step % kStepsBetweenQuestions == 0) stop_if_requested(scratch.cancel_);
+  std::size_t steps = 0;
+  const auto ask = [&] {
+    if (steps++ % kStepsBetweenQuestions == 0) stop_if_requested(scratch.cancel_);
+  };
+  for (std::uint32_t i = 0; i < symbols.size(); ++i) {
+    ask();
+    push_candidate(scratch, i, false);
+  }
+  std::make_heap(heap.begin(), heap.end(), [&](const auto& a, const auto& b) {
+    ask();
+    return kLater(a, b);
+  });
+  while (!heap.empty()) {
+    ask();
     std::pop_heap(heap.begin(), heap.end(), kLater);
     const BpeScratch::Candidate top = heap.back();
     heap.pop_back();
@@ -95,7 +105,9 @@ void Bpe::encode(std::string_view piece, BpeScratch& scratch,
   TERN_ASSERT(piece.size() <= kMaxPieceBytes);
   auto& symbols = scratch.symbols_;
   symbols.clear();
-  for (const char c : piece) {
+  for (std::size_t i = 0; i < piece.size(); ++i) {
+    if (i % kStepsBetweenQuestions == 0) stop_if_requested(scratch.cancel_);
+    const char c = piece[i];
     const std::int32_t token = byte_tokens_[static_cast<unsigned char>(c)];
     if (token < 0) continue;
     const auto at = static_cast<std::uint32_t>(symbols.size());

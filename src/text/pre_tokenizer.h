@@ -30,21 +30,24 @@ struct PreTokenizer {
 
 namespace detail {
 template <class Piece>
-void split_by(std::span<const SplitRule> rules, std::string_view text, const Piece& piece) {
+void split_by(std::span<const SplitRule> rules, std::string_view text, const CancelToken& cancel,
+              const Piece& piece) {
   if (rules.empty()) return piece(text);
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = rules.front()(text, at);
-    split_by(rules.subspan(1), text.substr(at, end - at), piece);
+    const std::size_t end = rules.front()(text, at, cancel);
+    split_by(rules.subspan(1), text.substr(at, end - at), cancel, piece);
     at = end;
   }
 }
 }  // namespace detail
 
 // Calls piece(std::string_view) for every piece of text in order; together they are the text.
-// Recursion goes as deep as there are rules.
+// Recursion goes as deep as there are rules. Throws Error(kCancelled) soon after the token is
+// tripped.
 template <class Piece>
-void for_each_piece(const PreTokenizer& pre, std::string_view text, const Piece& piece) {
-  if (!text.empty()) detail::split_by(pre.rules, text, piece);
+void for_each_piece(const PreTokenizer& pre, std::string_view text, const Piece& piece,
+                    const CancelToken& cancel = {}) {
+  if (!text.empty()) detail::split_by(pre.rules, text, cancel, piece);
 }
 
 }  // namespace tern::text

@@ -1,6 +1,7 @@
 // Rules that cut runs of one class of characters out of a text; they come before or after others.
 #include "text/split_rules.h"
 #include "text/split_scan.h"
+#include "text/stop_request.h"
 
 namespace tern::text {
 namespace {
@@ -27,9 +28,10 @@ bool is_punctuation(const Char& c) {
 
 // Runs that `wanted` accepts, and what lies between them.
 template <class Predicate>
-std::size_t split_runs(std::string_view text, std::size_t begin, Predicate wanted) {
+std::size_t split_runs(std::string_view text, std::size_t begin, Predicate wanted,
+                       const CancelToken& cancel) {
   const bool inside = wanted(char_at(text, begin));
-  return detail::run_end(text, begin, [&](const Char& c) { return wanted(c) == inside; });
+  return detail::run_end(cancel, text, begin, [&](const Char& c) { return wanted(c) == inside; });
 }
 
 bool is_triple_at(std::string_view text, std::size_t at) {
@@ -39,25 +41,29 @@ bool is_triple_at(std::string_view text, std::size_t at) {
 
 }  // namespace
 
-std::size_t split_each_number(std::string_view text, std::size_t begin) {
+std::size_t split_each_number(std::string_view text, std::size_t begin, const CancelToken& cancel) {
   const Char first = char_at(text, begin);
   if (is_number(first)) return begin + first.length;
-  return split_runs(text, begin, is_number);
+  return split_runs(text, begin, is_number, cancel);
 }
 
-std::size_t split_number_runs(std::string_view text, std::size_t begin) {
-  return split_runs(text, begin, is_number);
+std::size_t split_number_runs(std::string_view text, std::size_t begin, const CancelToken& cancel) {
+  return split_runs(text, begin, is_number, cancel);
 }
 
-std::size_t split_digit_triples(std::string_view text, std::size_t begin) {
+std::size_t split_digit_triples(std::string_view text, std::size_t begin,
+                                const CancelToken& cancel) {
   if (is_triple_at(text, begin)) return begin + 3;
   std::size_t end = begin;
-  while (end < text.size() && !is_triple_at(text, end)) end += char_at(text, end).length;
+  while (end < text.size() && !is_triple_at(text, end)) {
+    stop_if_requested(cancel);
+    end += char_at(text, end).length;
+  }
   return end;
 }
 
-std::size_t split_punctuation(std::string_view text, std::size_t begin) {
-  return split_runs(text, begin, is_punctuation);
+std::size_t split_punctuation(std::string_view text, std::size_t begin, const CancelToken& cancel) {
+  return split_runs(text, begin, is_punctuation, cancel);
 }
 
 }  // namespace tern::text

@@ -24,12 +24,12 @@ bool is_symbol(const Char& c) {
 }
 
 template <Family family>
-std::size_t split(std::string_view text, std::size_t begin) {
+std::size_t split(std::string_view text, std::size_t begin, const CancelToken& cancel) {
   if (const std::size_t end = detail::contraction_end(text, begin, true)) return end;
   const Char c = char_at(text, begin);
   const std::size_t second = begin + c.length;
   // [^\r\n\p{L}\p{N}]?\p{L}+
-  if (is_letter<family>(c)) return detail::run_end(text, second, is_letter<family>);
+  if (is_letter<family>(c)) return detail::run_end(cancel, text, second, is_letter<family>);
   if (c.kind == CharClass::kNumber) {
     std::size_t end = second;
     for (int n = 1; n < family.digits && detail::is_kind_at(text, end, CharClass::kNumber); ++n) {
@@ -38,30 +38,31 @@ std::size_t split(std::string_view text, std::size_t begin) {
     return end;
   }
   if (!is_newline(c) && second < text.size() && is_letter<family>(char_at(text, second))) {
-    return detail::run_end(text, second, is_letter<family>);
+    return detail::run_end(cancel, text, second, is_letter<family>);
   }
   //  ?[^\s\p{L}\p{N}]+[\r\n]*
   const std::size_t start = c.code == ' ' ? second : begin;
   if (start < text.size() && is_symbol<family>(char_at(text, start))) {
-    return detail::run_end(text, detail::run_end(text, start, is_symbol<family>), is_newline);
+    return detail::run_end(cancel, text, detail::run_end(cancel, text, start, is_symbol<family>),
+                           is_newline);
   }
   // \s*[\r\n]+ reaches to the last line break of the white space
-  const detail::SpaceRun run = detail::scan_spaces(text, begin);
+  const detail::SpaceRun run = detail::scan_spaces(cancel, text, begin);
   return run.newlines_end != 0 ? run.newlines_end : detail::split_spaces(text, begin, run);
 }
 
 }  // namespace
 
-std::size_t split_llama3(std::string_view text, std::size_t begin) {
-  return split<Family{.digits = 3, .marks_join_letters = false}>(text, begin);
+std::size_t split_llama3(std::string_view text, std::size_t begin, const CancelToken& cancel) {
+  return split<Family{.digits = 3, .marks_join_letters = false}>(text, begin, cancel);
 }
 
-std::size_t split_qwen2(std::string_view text, std::size_t begin) {
-  return split<Family{.digits = 1, .marks_join_letters = false}>(text, begin);
+std::size_t split_qwen2(std::string_view text, std::size_t begin, const CancelToken& cancel) {
+  return split<Family{.digits = 1, .marks_join_letters = false}>(text, begin, cancel);
 }
 
-std::size_t split_qwen35(std::string_view text, std::size_t begin) {
-  return split<Family{.digits = 1, .marks_join_letters = true}>(text, begin);
+std::size_t split_qwen35(std::string_view text, std::size_t begin, const CancelToken& cancel) {
+  return split<Family{.digits = 1, .marks_join_letters = true}>(text, begin, cancel);
 }
 
 }  // namespace tern::text

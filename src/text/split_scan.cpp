@@ -3,9 +3,10 @@
 
 namespace tern::text::detail {
 
-SpaceRun scan_spaces(std::string_view text, std::size_t begin) {
+SpaceRun scan_spaces(const CancelToken& cancel, std::string_view text, std::size_t begin) {
   SpaceRun run{begin, begin, 0};
   while (run.end < text.size()) {
+    stop_if_requested(cancel);
     const Char c = char_at(text, run.end);
     if (c.kind != CharClass::kSpace) break;
     run.last = run.end;

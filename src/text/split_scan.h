@@ -4,14 +4,17 @@
 #include <cstddef>
 #include <string_view>
 
+#include "text/stop_request.h"
 #include "text/unicode.h"
 
 namespace tern::text::detail {
 
 // The end of the run of characters that `wanted` accepts, from `at` on.
 template <class Predicate>
-std::size_t run_end(std::string_view text, std::size_t at, Predicate wanted) {
+std::size_t run_end(const CancelToken& cancel, std::string_view text, std::size_t at,
+                    Predicate wanted) {
   while (at < text.size()) {
+    stop_if_requested(cancel);
     const Char c = char_at(text, at);
     if (!wanted(c)) break;
     at += c.length;
@@ -30,7 +33,8 @@ struct SpaceRun {
   std::size_t last = 0;          // where its last character starts
   std::size_t newlines_end = 0;  // behind its last \r or \n; 0: it has none
 };
-[[nodiscard]] SpaceRun scan_spaces(std::string_view text, std::size_t begin);
+[[nodiscard]] SpaceRun scan_spaces(const CancelToken& cancel, std::string_view text,
+                                   std::size_t begin);
 
 // \s+(?!\S)|\s+ on such a run: all of it at the end of the text; else all but the last character,
 // which goes with what follows, unless it is alone.

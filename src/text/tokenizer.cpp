@@ -64,16 +64,19 @@ Error too_long(std::size_t bytes) {
 }  // namespace
 
 void Tokenizer::encode_normalized(std::string_view text, Output& out) const {
-  for_each_piece(*pre_, text, [&](std::string_view piece) {
-    stop_if_requested(out.cancel);
-    if (whole_words_) {
-      if (const auto id = words_.find(pieces_, piece)) {
-        out.ids.push_back(*id);
-        return;
-      }
-    }
-    bpe_.encode(piece, out.scratch, out.ids);
-  });
+  for_each_piece(
+      *pre_, text,
+      [&](std::string_view piece) {
+        stop_if_requested(out.cancel);
+        if (whole_words_) {
+          if (const auto id = words_.find(pieces_, piece)) {
+            out.ids.push_back(*id);
+            return;
+          }
+        }
+        bpe_.encode(piece, out.scratch, out.ids);
+      },
+      out.cancel);
 }
 
 void Tokenizer::encode_plain(std::string_view text, Output& out) const {
