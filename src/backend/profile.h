@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "backend/choice/cost_model.h"
+#include "backend/choice/measured_table.h"
 #include "base/cpu_features.h"
 
 namespace tern::backend {
@@ -16,10 +19,17 @@ struct DeviceProfile {
   DeviceKind kind = DeviceKind::kCpu;
   std::string architecture;        // "x86-64", "sm_90", "apple9"
   std::uint64_t memory_bytes = 0;  // what a process may take; 0: unknown
-  double read_gbps = 0;            // measured or stated; 0: unknown
-  double fused_multiply_adds = 0;  // per second, f32; 0: unknown
   int cores = 1;                   // CPU: threads of the pool; GPU: multiprocessors
   CpuFeatures cpu;                 // CPU only
+  // Stated or measured; none: what the backend assumes of such a device. A measured table's own
+  // rates go before them.
+  std::optional<DeviceRates> rates;
+  std::string maker_name;  // "Intel(R) Xeon(R) Processor", "NVIDIA H200"
+  std::string driver;      // its version, and the build of the operating system
+  std::string vendor;      // library of matrix products: "OpenBLAS 0.3.21"; empty: there is none
 };
+
+// What a measured table of this device is kept under.
+[[nodiscard]] TableKey table_key(const DeviceProfile& profile);
 
 }  // namespace tern::backend
