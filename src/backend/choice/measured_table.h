@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "backend/choice/cost_model.h"
@@ -103,6 +104,8 @@ class MeasuredTable {
   // Adds or replaces the row of the same bucket. The old row's incumbent (without one: its
   // fastest) stays unless another variant beats it.
   void put(TableRow row);
+  // Appends a row as it was written, incumbent and all. Its bucket is not there yet.
+  void restore(TableRow row) { rows_.push_back(std::move(row)); }
 
   // Measured / predicted of a variant, from the nearest buckets of the same op, dtypes and layout;
   // none when the variant was never measured with them.
