@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/choice/measured_table.h"
 #include "backend/choice/problem.h"
 #include "backend/profile.h"
 #include "program/batch.h"
@@ -20,8 +19,7 @@ struct PlanOptions {
   // --exact: canonical sums at every number of rows, where a backend has faster ones that are not
   bool exact = false;
   program::BatchLimits limits{};
-  std::vector<std::string> pins{};                  // "op:variant", checked against the tables
-  std::shared_ptr<const MeasuredTable> measured{};  // of the profile's device; null: none
+  std::vector<std::string> pins{};  // "op:variant", checked against the tables
 };
 
 // What runs where the choice depends on the number of rows.

@@ -3,13 +3,13 @@
 
 #include <bit>
 
+#include "backend/profile_file.h"
 #include "base/error.h"
 #include "tern/version.h"
 
 namespace tern::backend {
-namespace {
 
-std::string_view name_of(DeviceKind kind) {
+std::string_view to_string(DeviceKind kind) {
   switch (kind) {
     case DeviceKind::kCpu:
       return "cpu";
@@ -20,6 +20,8 @@ std::string_view name_of(DeviceKind kind) {
   }
   return "metal";
 }
+
+namespace {
 
 // What a machine has free changes from hour to hour; its class does not.
 std::string memory_class(std::uint64_t bytes) {
@@ -33,15 +35,16 @@ std::string memory_class(std::uint64_t bytes) {
 
 TableKey table_key(const DeviceProfile& p) {
   const std::string features = to_string(p.cpu);
-  return {.backend = std::string(name_of(p.kind)),
-          .architecture = features.empty() ? p.architecture : p.architecture + " " + features,
-          .device = p.maker_name,
-          .cores = std::to_string(p.cores),
-          .memory_class = memory_class(p.memory_bytes),
-          .driver = p.driver,
-          .vendor = p.vendor.empty() ? "none" : p.vendor,
-          .tern = TERN_VERSION_STRING,
-          .op_set = std::to_string(kOpSetVersion)};
+  return {
+      .backend = std::string(to_string(p.kind)),
+      .architecture = features.empty() ? p.architecture : p.architecture + " " + features,
+      .device = p.maker_name,
+      .cores = std::to_string(p.cores),
+      .memory_class = memory_class(p.total_memory_bytes ? p.total_memory_bytes : p.memory_bytes),
+      .driver = p.driver,
+      .vendor = p.vendor.empty() ? "none" : p.vendor,
+      .tern = TERN_VERSION_STRING,
+      .op_set = std::to_string(kOpSetVersion)};
 }
 
 }  // namespace tern::backend
