@@ -68,7 +68,7 @@ std::size_t with_hysteresis(std::size_t best, std::span<const Candidate> candida
 }
 
 std::string lead_text(double margin, std::string_view runner_up, Basis basis) {
-  if (margin >= 1)
+  if (margin >= 0.995)
     return fmt::format("{:.1f} times faster than {} ({})", margin + 1, runner_up, to_string(basis));
   if (margin < 0)
     return fmt::format("{:.1f} % behind {} ({}), too little to change", -margin * 100, runner_up,
@@ -85,9 +85,9 @@ void explain(Choice& choice, std::span<const Candidate> candidates) {
     choice.basis = Basis::kOnly;
     choice.reason = candidates.size() == 1 ? "the only variant" : "the only variant that runs here";
   } else {
-    choice.reason = fmt::format(
-        "{} {}, {}", to_string(choice.basis), to_string(choice.expected),
-        lead_text(*choice.margin, candidates[*second].name, choice.scores[*second].basis));
+    choice.lead = lead_text(*choice.margin, candidates[*second].name, choice.scores[*second].basis);
+    choice.reason =
+        fmt::format("{} {}, {}", to_string(choice.basis), to_string(choice.expected), choice.lead);
   }
   if (choice.basis == Basis::kPinned) return;
   const std::string refusals = refusals_of(candidates);

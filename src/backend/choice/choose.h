@@ -64,6 +64,7 @@ struct Choice {
   Seconds expected{};
   // The runner-up's time over this one's, less 1: 0.25 is 25 % ahead. None without a runner-up.
   std::optional<double> margin;
+  std::string lead;           // "25 % ahead of avx2 (measured)"; empty: without a runner-up
   std::string reason;         // "measured 41.2 us, 25 % ahead of avx2 (measured); ..."
   std::vector<Score> scores;  // by candidate
 };

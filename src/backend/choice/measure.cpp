@@ -44,9 +44,12 @@ class Measurer {
     // As many again may be dropped before the machine counts as too restless.
     for (int i = 0; i < 3 * wanted && static_cast<int>(rounds.steady.size()) < wanted; ++i) {
       std::vector<double> times;
+      const Seconds waited = probe_.waited();
       TERN_TRY(one_round(times));
+      const bool is_loaded =
+          (probe_.waited() - waited).value() > options_.load_tolerance * seconds_of(times);
       const MachineState after = probe_.state();
-      if (has_moved(before, after, options_.clock_tolerance)) {
+      if (is_loaded || has_moved(before, after, options_.clock_tolerance)) {
         ++rounds.dropped;
       } else {
         rounds.steady.push_back(std::move(times));
@@ -58,9 +61,10 @@ class Measurer {
     result_.dropped = rounds.dropped;
     if (result_.rounds < options_.least_rounds)
       return fail(ErrorCode::kDevice,
-                  "the clock of the machine moved by more than {:.0f} % in {} of {} rounds: other "
-                  "work runs on it, or it is too hot; try again when it is quiet",
-                  options_.clock_tolerance * 100, rounds.dropped, rounds.dropped + result_.rounds);
+                  "in {} of {} rounds the clock of the machine moved by more than {:.0f} %, or "
+                  "other work took its processors: it is busy or too hot; try again when it is "
+                  "quiet",
+                  rounds.dropped, rounds.dropped + result_.rounds, options_.clock_tolerance * 100);
     summarise(rounds);
     return std::move(result_);
   }
@@ -92,6 +96,12 @@ class Measurer {
       round_seconds_ += second[i] * entrants_.back().chain;
     }
     return {};
+  }
+
+  [[nodiscard]] double seconds_of(const std::vector<double>& times) const {
+    double sum = 0;
+    for (std::size_t e = 0; e < entrants_.size(); ++e) sum += times[e] * entrants_[e].chain;
+    return sum;
   }
 
   [[nodiscard]] int wanted_rounds() const {

@@ -19,6 +19,9 @@ class MachineProbe {
  public:
   virtual ~MachineProbe() = default;
   [[nodiscard]] virtual MachineState state() = 0;
+  // How long the threads that measure have waited for a processor that ran something else, since
+  // they began; 0 where nobody can tell.
+  [[nodiscard]] virtual Seconds waited() { return Seconds(); }
 };
 
 // A variant with a problem's buffers behind it: random data, weights rotated past the last cache.
@@ -38,6 +41,7 @@ struct MeasureOptions {
   Seconds sample{2e-3};  // one sample: as many ops as take this long
   int most_chain = 4096;
   double clock_tolerance = 0.05;  // a round in which the clock moved by more is dropped
+  double load_tolerance = 0.05;   // as is one whose threads waited for more of its time
   // A contender that its first run shows this many times slower than the best one takes no part in
   // the rounds: that run is its only sample.
   double hopeless = 8;

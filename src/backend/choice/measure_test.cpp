@@ -25,7 +25,10 @@ struct FakeMachine : MachineProbe {
   std::function<void(int sample)> before_sample;
   int samples = 0;
 
+  double wait = 0;
+
   [[nodiscard]] MachineState state() override { return {clock, 40}; }
+  [[nodiscard]] Seconds waited() override { return Seconds(wait); }
 
   Contender contender(std::string name, double seconds, double first_seconds = 0) {
     Contender c;
@@ -98,6 +101,20 @@ TEST(Measuring, Br52_FourPercentAreNoReasonToDrop) {
   EXPECT_EQ(measure(all, options(), machine, {}).value().dropped, 0);
 }
 
+// BR-54 again: what took a processor away is known, and the round is no round.
+TEST(Measuring, Br54_RoundsThatWaitedForAProcessorAreDropped) {
+  FakeMachine machine;
+  machine.before_sample = [&machine](int sample) {
+    const bool is_busy = sample >= 6 && sample < 8;  // the second round
+    machine.load = is_busy ? 3 : 1;
+    if (is_busy) machine.wait += 1e-3;
+  };
+  const std::vector<Contender> all = {machine.contender("a", 1e-3), machine.contender("b", 2e-3)};
+  const Measurement m = measure(all, options(), machine, {}).value();
+  EXPECT_EQ(m.dropped, 1);
+  EXPECT_EQ(m.rounds, 5);
+}
+
 // BR-53: the first step holds most of a run.
 TEST(Measuring, Br53_TheFirstRunIsReportedApart) {
   FakeMachine machine;
@@ -159,7 +176,7 @@ TEST(Measuring, AHopelessContenderRunsOnce) {
 
 TEST(Measuring, CancellingEndsIt) {
   FakeMachine machine;
-  CancelToken cancel;
+  const CancelToken cancel = CancelToken::make();
   machine.before_sample = [&cancel](int sample) {
     if (sample == 6) cancel.request();
   };

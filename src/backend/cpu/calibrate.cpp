@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <random>
 
@@ -35,6 +36,19 @@ class CpuProbe final : public backend::MachineProbe {
     double best = 0;
     for (int i = 0; i < kTries; ++i) best = std::max(best, links_per_second());
     return {best, temperature()};
+  }
+
+  // The second number of schedstat: nanoseconds on a run queue.
+  [[nodiscard]] Seconds waited() override {
+    double nanoseconds = 0;
+    std::error_code ignored;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", ignored)) {
+      std::ifstream file(task.path() / "schedstat");
+      double ran = 0;
+      double waited = 0;
+      if (file >> ran >> waited) nanoseconds += waited;
+    }
+    return Seconds(nanoseconds * 1e-9);
   }
 
  private:

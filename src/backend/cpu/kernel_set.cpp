@@ -38,7 +38,11 @@ Result<void> choose_one(std::string_view op, std::span<const Variant> variants,
                                  .alignment = 64};
   TERN_ASSIGN(const backend::Choice choice,
               backend::choose(problem, candidates, request.context, request.warnings));
-  chosen = {&variants[choice.index], choice.reason};
+  // The time is that of a row that stands for all, so it is not said.
+  chosen = {&variants[choice.index],
+            choice.basis == backend::Basis::kPredicted
+                ? fmt::format("{}, {}", to_string(choice.basis), choice.lead)
+                : choice.reason};
   return {};
 }
 

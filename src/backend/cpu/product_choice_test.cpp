@@ -282,8 +282,9 @@ TEST(Pins, TakeEffectOrWarn) {
         }
         const bool warned = !warnings.empty();
         EXPECT_NE(used.count(texts[0]) == 1, warned) << texts[0] << " on " << to_string(have);
-        if (warned)
+        if (warned) {
           EXPECT_THAT(warnings[0], HasSubstr("--pin " + texts[0] + " cannot be followed"));
+        }
       }
     }
   }
