@@ -6,8 +6,7 @@
 #include <fstream>
 #include <optional>
 
-#include "shipped_profiles.h"
-
+#include "backend/shipped_profiles.h"
 namespace tern::backend {
 namespace {
 
@@ -154,7 +153,7 @@ class Reader {
 
 std::string names_of_shipped() {
   std::string names;
-  for (const ShippedProfile& p : kShippedProfiles)
+  for (const ShippedProfile& p : shipped_profile_texts())
     names += (names.empty() ? "" : ", ") + std::string(p.name);
   return names;
 }
@@ -165,12 +164,12 @@ Result<DeviceProfile> parse_profile(std::string_view text) { return Reader().rea
 
 std::vector<std::string_view> shipped_profiles() {
   std::vector<std::string_view> names;
-  for (const ShippedProfile& p : kShippedProfiles) names.push_back(p.name);
+  for (const ShippedProfile& p : shipped_profile_texts()) names.push_back(p.name);
   return names;
 }
 
 Result<DeviceProfile> find_profile(const std::string& name_or_path) {
-  for (const ShippedProfile& p : kShippedProfiles)
+  for (const ShippedProfile& p : shipped_profile_texts())
     if (p.name == name_or_path) return parse_profile(p.text);
   std::ifstream file(name_or_path, std::ios::binary);
   if (!file)
