@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "backend/shipped_profiles.h"
+
 namespace tern::backend {
 namespace {
 
