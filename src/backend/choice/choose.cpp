@@ -176,4 +176,18 @@ Result<Choice> choose(const Problem& problem, std::span<const Candidate> candida
   return choice;
 }
 
+Result<Choice> choose(std::string_view op, std::span<const Candidate> candidates,
+                      std::span<const Pin> pins, std::vector<std::string>& warnings) {
+  Problem problem;
+  problem.op = op;
+  std::vector<Candidate> alike(candidates.begin(), candidates.end());
+  for (Candidate& c : alike) c.work = Work();
+  TERN_ASSIGN(Choice choice, choose(problem, alike, ChoiceContext{{}, nullptr, pins}, warnings));
+  if (choice.basis != Basis::kPredicted) return choice;
+  choice.reason = fmt::format("first of {} in the prior order", candidates.size());
+  const std::string refusals = refusals_of(candidates);
+  if (!refusals.empty()) choice.reason += "; " + refusals;
+  return choice;
+}
+
 }  // namespace tern::backend

@@ -24,7 +24,7 @@ struct Candidate {
   // Why it cannot run here, as a clause that follows its name ("needs AVX512F"); empty: eligible.
   // Whoever fills this in alone decides correctness; nothing overrides it.
   std::string refusal;
-  Work work;
+  Work work{};
 };
 
 // --pin OP:VARIANT, checked for form.
@@ -80,5 +80,10 @@ struct ChoiceContext {
 [[nodiscard]] Result<Choice> choose(const Problem& problem, std::span<const Candidate> candidates,
                                     const ChoiceContext& context,
                                     std::vector<std::string>& warnings);
+
+// The same for an op that has no shape to speak of and nothing measured: the first eligible one in
+// the order of the table, unless another one is pinned.
+[[nodiscard]] Result<Choice> choose(std::string_view op, std::span<const Candidate> candidates,
+                                    std::span<const Pin> pins, std::vector<std::string>& warnings);
 
 }  // namespace tern::backend

@@ -168,6 +168,17 @@ TEST_F(Choosing, UnmeasuredIsThePriorScaledByNeighboursAndMarkedSo) {
   EXPECT_EQ(c.reason, "interpolated 20.0 us, 2.0 times faster than b (interpolated)");
 }
 
+TEST_F(Choosing, WithoutAShapeTheOrderOfTheTableHolds) {
+  const std::vector<Candidate> all = {{"a", "needs X"}, {"b", ""}, {"c", ""}};
+  Choice c = choose("op", all, pins, warnings).value();
+  EXPECT_EQ(c.index, 1u);
+  EXPECT_EQ(c.reason, "first of 3 in the prior order; a needs X");
+  pins = {{"op", "c"}};
+  c = choose("op", all, pins, warnings).value();
+  EXPECT_EQ(c.index, 2u);
+  EXPECT_EQ(c.reason, "pinned");
+}
+
 // W18: a rule that comes early cannot hide a later, faster variant.
 TEST_F(Choosing, TheLastCandidateCanWinOverAMeasuredOne) {
   use_table = true;
