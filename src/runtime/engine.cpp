@@ -99,6 +99,9 @@ Result<Engine> Engine::create(const EngineOptions& options) {
 }
 
 std::string Engine::device_text() const {
+  const backend::DeviceProfile& p = impl_->profile;
+  if (p.kind != backend::DeviceKind::kCpu)
+    return fmt::format("{}: {} ({}), {} cores", p.name, p.maker_name, p.architecture, p.cores);
   const std::string features = to_string(impl_->profile.cpu);
   return fmt::format("{}: {}, {} thread{}", impl_->profile.name,
                      features.empty() ? "portable" : features, impl_->profile.cores,
