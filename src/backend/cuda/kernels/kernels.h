@@ -1,0 +1,118 @@
+// The table of CUDA kernels: where each one comes from, what it takes, and how it is launched.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <type_traits>
+
+#include "backend/gpu/params/gemv.h"
+#include "backend/gpu/params/rowwise.h"
+#include "backend/gpu/params/rows.h"
+
+namespace tern::cuda {
+
+enum class KernelId : std::uint8_t {
+  kGemvQ1G128,
+  kQuantizeI12,
+  kRmsNorm,
+  kEmbedQ1G128,
+  kGatherRows,
+  kArgmaxParts,
+  kArgmaxMerge,
+};
+
+// One row per kernel variant. `source` is the file's stem, below kernels/; several kernels may come
+// from one source.
+struct KernelInfo {
+  KernelId id;
+  std::string_view name;     // of the op and format
+  std::string_view variant;  // the second name
+  std::string_view source;
+  std::string_view entry;  // in the module
+  std::uint32_t params_bytes;
+  std::uint32_t params_layout;
+  int max_threads;
+};
+
+inline constexpr std::array kKernels = {
+    KernelInfo{KernelId::kGemvQ1G128, "gemv_q1_g128", "b1_mma", "gemv_q1_g128",
+               "gemv_q1_g128_b1_mma", sizeof(TernGemvParams), TERN_GEMV_LAYOUT, 768},
+    KernelInfo{KernelId::kQuantizeI12, "quantize", "planes", "quantize", "quantize_i12",
+               sizeof(TernQuantizeParams), TERN_QUANTIZE_LAYOUT, 256},
+    KernelInfo{KernelId::kRmsNorm, "rms_norm", "block", "rms_norm", "rms_norm",
+               sizeof(TernRmsNormParams), TERN_RMS_NORM_LAYOUT, 1024},
+    KernelInfo{KernelId::kEmbedQ1G128, "embed", "q1_g128", "embed_q1_g128", "embed_q1_g128",
+               sizeof(TernEmbedParams), TERN_EMBED_LAYOUT, 128},
+    KernelInfo{KernelId::kGatherRows, "gather_rows", "copy", "gather_rows", "gather_rows",
+               sizeof(TernGatherParams), TERN_GATHER_LAYOUT, 256},
+    KernelInfo{KernelId::kArgmaxParts, "argmax", "parts", "argmax", "argmax_parts",
+               sizeof(TernArgmaxParams), TERN_ARGMAX_LAYOUT, 256},
+    KernelInfo{KernelId::kArgmaxMerge, "argmax", "merge", "argmax", "argmax_merge",
+               sizeof(TernArgmaxParams), TERN_ARGMAX_LAYOUT, 256},
+};
+
+[[nodiscard]] constexpr const KernelInfo& info(KernelId id) {
+  return kKernels[static_cast<std::size_t>(id)];
+}
+
+// One launch of a kernel with its parameters; offsets inside are relative to the three bases.
+struct Launch {
+  static constexpr std::size_t kParamsBytes = 96;
+  KernelId kernel = KernelId::kQuantizeI12;
+  unsigned grid_x = 1;
+  unsigned grid_y = 1;  // rows
+  unsigned threads = 1;
+  unsigned shared_bytes = 0;
+  std::array<std::byte, kParamsBytes> params{};
+
+  template <class Params>
+  void set(const Params& p) {
+    static_assert(std::is_trivially_copyable_v<Params> && sizeof(Params) <= kParamsBytes);
+    std::memcpy(params.data(), &p, sizeof p);
+  }
+};
+
+// ---- How each kernel is launched: pure functions of shapes and the number of multiprocessors. ----
+
+// Quantised rows on the device, as params/gemv.h describes them.
+struct RecordLayout {
+  std::uint64_t scales_offset = 0;
+  std::uint64_t record_bytes = 0;  // a multiple of 256
+};
+[[nodiscard]] RecordLayout record_layout(std::int64_t width);
+
+// What of a machine a launch of gemv_q1_g128 follows.
+struct GemvGeometry {
+  unsigned blocks = 1;
+  unsigned threads = 32;
+  unsigned shared_bytes = 0;
+};
+// target_warps: warps of a block, as near below as the chunks allow; blocks_per_core: resident at
+// once. Zero: the values that were fastest where they were measured (docs/cuda.md).
+[[nodiscard]] GemvGeometry gemv_geometry(std::int64_t outputs, std::int64_t inputs, int cores,
+                                         int target_warps = 0, int blocks_per_core = 0);
+[[nodiscard]] Launch gemv_launch(const TernGemvParams& p, unsigned rows, const GemvGeometry& g);
+
+[[nodiscard]] Launch quantize_launch(const TernQuantizeParams& p, unsigned rows);
+[[nodiscard]] Launch rms_norm_launch(const TernRmsNormParams& p, unsigned rows);
+[[nodiscard]] Launch embed_launch(const TernEmbedParams& p, unsigned rows);
+[[nodiscard]] Launch gather_launch(const TernGatherParams& p, unsigned rows);
+// Parts of a row that argmax finds apart.
+[[nodiscard]] unsigned argmax_parts(std::uint64_t width, int cores);
+[[nodiscard]] Launch argmax_parts_launch(const TernArgmaxParams& p, unsigned rows);
+[[nodiscard]] Launch argmax_merge_launch(const TernArgmaxParams& p, unsigned rows);
+
+// ---- The layout tiles16 of packed weights. ----
+
+[[nodiscard]] std::uint64_t tiles16_bytes(std::int64_t rows, std::int64_t inputs);
+// Lays out rows [row_begin, row_begin + row_count) of the matrix from blocks of the file (format
+// q1_g128, row after row) into whole tiles at `to`, where the tile of row_begin (a multiple of 16)
+// starts; rows beyond `rows` of the last tile become zeros. Returns the number of the first block
+// whose scale is not finite (counted from row_begin), or -1.
+[[nodiscard]] std::int64_t repack_tiles16(const std::byte* blocks, std::int64_t inputs,
+                                          std::int64_t row_count, std::byte* to);
+
+}  // namespace tern::cuda
