@@ -83,22 +83,12 @@ void measure(const GpuDevice& device, std::vector<Candidate>& all) {
     }
 }
 
-Result<void> read_node(const GpuDevice& device, cuda::FunctionHandle* function,
-                       cuda::Address data, std::uint64_t bytes, cuda::Address sink,
-                       unsigned blocks, bool is_early) {
-  std::uint64_t vectors = bytes / 16;
-  void* parameters[] = {&data, &vectors, &sink};
-  cuda::LaunchAttribute attribute;
-  attribute.id = cuda::kProgrammaticSerialization;
-  attribute.value.programmatic_serialization_allowed = 1;
-  cuda::LaunchConfig config;
-  config.grid_x = blocks;
-  config.block_x = 512;
-  config.stream = device.stream->handle();
-  config.attributes = is_early ? &attribute : nullptr;
-  config.attribute_count = is_early ? 1 : 0;
-  return device.context->check(device.api->launch(&config, function, parameters, nullptr),
-                               "cuLaunchKernelEx");
+Result<void> read_node(const GpuDevice& device, cuda::Address data, std::uint64_t bytes,
+                       cuda::Address sink, unsigned blocks) {
+  TernReadParams p{};
+  p.vectors = bytes / 16;
+  return cuda::launch(*device.stream, device.modules->function(cuda::KernelId::kReadBytes).value(),
+                      cuda::read_launch(p, blocks), {data, sink, sink});
 }
 
 struct Shape {
@@ -209,16 +199,15 @@ class GemvBench {
  private:
   void add_reads(std::vector<Candidate>& all, cuda::Address data, std::uint64_t stride,
                  std::uint64_t bytes, std::size_t copies) {
-    cuda::FunctionHandle* function = own_.find("read_bytes");
     sink_ = std::make_unique<Arena>(device_, 256);
+    (void)device_.modules->function(cuda::KernelId::kReadBytes).value();
     for (const unsigned per_core : {1U, 2U})
       all.push_back(candidate(device_, fmt::format("read only, {} blocks a core", per_core), copies,
                               [&]() -> Result<void> {
                                 for (std::size_t i = 0; i < copies; ++i)
-                                  TERN_TRY(read_node(device_, function, data + i * stride, bytes,
-                                                     sink_->address(),
-                                                     per_core * static_cast<unsigned>(device_.cores),
-                                                     false));
+                                  TERN_TRY(read_node(
+                                      device_, data + i * stride, bytes, sink_->address(),
+                                      per_core * static_cast<unsigned>(device_.cores)));
                                 return {};
                               }));
   }
@@ -252,15 +241,13 @@ double read_ceiling(const GpuDevice& device, const OwnKernels& own) {
   for (std::uint32_t& v : piece) v = static_cast<std::uint32_t>(random());
   for (std::uint64_t at = 0; at < kBytes; at += piece.size() * 4) data.put(at, piece);
   Arena sink(device, 256);
-  cuda::FunctionHandle* function = own.find("read_bytes");
+  (void)device.modules->function(cuda::KernelId::kReadBytes).value();
   std::vector<Candidate> all;
   for (const unsigned per_core : {1U, 2U, 8U})
     all.push_back(candidate(device, fmt::format("{} blocks a core", per_core), 1,
                             [&]() -> Result<void> {
-                              return read_node(device, function, data.address(), kBytes,
-                                               sink.address(),
-                                               per_core * static_cast<unsigned>(device.cores),
-                                               false);
+                              return read_node(device, data.address(), kBytes, sink.address(),
+                                               per_core * static_cast<unsigned>(device.cores));
                             }));
   cuda::FunctionHandle* empty = own.find("empty");
   all.push_back(candidate(device, "empty node", 200, [&]() -> Result<void> {

@@ -22,6 +22,7 @@ enum class KernelId : std::uint8_t {
   kGatherRows,
   kArgmaxParts,
   kArgmaxMerge,
+  kReadBytes,
 };
 
 // One row per kernel variant. `source` is the file's stem, below kernels/; several kernels may come
@@ -52,6 +53,8 @@ inline constexpr std::array kKernels = {
                sizeof(TernArgmaxParams), TERN_ARGMAX_LAYOUT, 256},
     KernelInfo{KernelId::kArgmaxMerge, "argmax", "merge", "argmax", "argmax_merge",
                sizeof(TernArgmaxParams), TERN_ARGMAX_LAYOUT, 256},
+    KernelInfo{KernelId::kReadBytes, "read_bytes", "wide", "read_bytes", "read_bytes",
+               sizeof(TernReadParams), TERN_READ_LAYOUT, 512},
 };
 
 [[nodiscard]] constexpr const KernelInfo& info(KernelId id) {
@@ -105,13 +108,15 @@ struct GemvGeometry {
 [[nodiscard]] Launch argmax_parts_launch(const TernArgmaxParams& p, unsigned rows);
 [[nodiscard]] Launch argmax_merge_launch(const TernArgmaxParams& p, unsigned rows);
 
+// blocks: of the grid.
+[[nodiscard]] Launch read_launch(const TernReadParams& p, unsigned blocks);
+
 // ---- The layout tiles16 of packed weights. ----
 
 [[nodiscard]] std::uint64_t tiles16_bytes(std::int64_t rows, std::int64_t inputs);
-// Lays out rows [row_begin, row_begin + row_count) of the matrix from blocks of the file (format
-// q1_g128, row after row) into whole tiles at `to`, where the tile of row_begin (a multiple of 16)
-// starts; rows beyond `rows` of the last tile become zeros. Returns the number of the first block
-// whose scale is not finite (counted from row_begin), or -1.
+// Lays out row_count rows of the file's blocks (format q1_g128, row after row, any alignment) into
+// whole tiles at `to`; what the last tile lacks becomes zeros. Returns the number of the first block
+// whose scale is not finite, or -1.
 [[nodiscard]] std::int64_t repack_tiles16(const std::byte* blocks, std::int64_t inputs,
                                           std::int64_t row_count, std::byte* to);
 

@@ -100,4 +100,10 @@ Launch argmax_merge_launch(const TernArgmaxParams& p, unsigned rows) {
   return launch;
 }
 
+Launch read_launch(const TernReadParams& p, unsigned blocks) {
+  Launch launch{KernelId::kReadBytes, blocks, 1, 512, 0, {}};
+  launch.set(p);
+  return launch;
+}
+
 }  // namespace tern::cuda

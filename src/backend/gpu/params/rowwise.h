@@ -87,3 +87,12 @@ static_assert(sizeof(TernArgmaxParams) == 48, "host and device disagree");
 #define TERN_ARGMAX_LAYOUT                                                              \
   TERN_LAYOUT_FIELD(TERN_LAYOUT_FIELD(TERN_LAYOUT_SEED(TernArgmaxParams), TernArgmaxParams, result), \
                     TernArgmaxParams, part_count)
+
+typedef struct {
+  tern_u64 data;     // bytes from the base of the weights, a multiple of 16
+  tern_u64 vectors;  // 16-byte words
+  tern_u64 sink;     // bytes from the base of the arena: u32
+} TernReadParams;
+static_assert(sizeof(TernReadParams) == 24, "host and device disagree");
+#define TERN_READ_LAYOUT \
+  TERN_LAYOUT_FIELD(TERN_LAYOUT_SEED(TernReadParams), TernReadParams, sink)
