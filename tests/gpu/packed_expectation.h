@@ -44,8 +44,9 @@ struct QuantizedRow {
           if ((q >> plane & 1) != 0) word |= 1U << k;
           if (plane == 0) sum += q;
         }
-        const std::uint64_t index = plane < 8 ? (4 * plane + t) * 4 + slot
-                                              : 128 + (4 * (plane - 8) + t) * 4 + slot;
+        const std::uint64_t lane = 8 * (plane % 4) + 4 * (plane / 4) + t;
+        const std::uint64_t index =
+            plane < 8 ? lane * 4 + slot : 128 + (4 * (plane - 8) + t) * 4 + slot;
         std::memcpy(&record[chunk * kTernPlaneChunkBytes + index * 4], &word, 4);
       }
     const float a = group < row.a.size() ? row.a[group] : 0.0F;

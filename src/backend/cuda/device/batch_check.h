@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/cuda/plan/cuda_plan.h"
+#include "base/error.h"
 
 namespace tern::cuda {
 

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "backend/cuda/device/batch_check.h"
+#include "base/cancellation.h"
 
 namespace tern::cuda {
 
@@ -63,7 +64,7 @@ Result<backend::Submission> CudaDevice::submit(backend::Executable& executable,
                                                const program::BatchBlock& batch,
                                                const CancelToken& cancel) {
   auto& e = static_cast<CudaExecutable&>(executable);
-  TERN_TRY(check_cancelled(cancel));
+  if (cancel.requested()) return fail(ErrorCode::kCancelled, "the step was cancelled");
   TERN_TRY(check_batch(e.cuda_plan(), e.states().pages(), batch));
   const std::lock_guard lock(core_->mutex);
   TERN_TRY(core_->context->make_current());

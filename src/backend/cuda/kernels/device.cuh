@@ -15,6 +15,11 @@ __device__ __forceinline__ uint4 load_stream(const tern_u8* p) {
       : "l"(p));
   return v;
 }
+__device__ __forceinline__ uint2 load_stream_8(const tern_u8* p) {
+  uint2 v;
+  asm("ld.global.nc.L1::no_allocate.v2.u32 {%0,%1},[%2];" : "=r"(v.x), "=r"(v.y) : "l"(p));
+  return v;
+}
 // Bytes that an earlier kernel wrote. volatile: not to be moved before dependency_wait().
 __device__ __forceinline__ uint4 load_shared_input(const tern_u8* p) {
   uint4 v;

@@ -25,13 +25,14 @@ RecordLayout record_layout(std::int64_t width) {
 
 GemvGeometry gemv_geometry(std::int64_t outputs, std::int64_t inputs, int cores, int target_warps,
                            int blocks_per_core) {
-  constexpr int kMaxWarps = 24;
+  // Of a block: what the kernel was compiled for.
+  const std::int64_t most_warps = target_warps > 0 ? std::min(target_warps, 24) : 24;
   const std::int64_t chunks = ceil_div(inputs, kTernGroup * kTernChunkGroups);
   const std::int64_t tiles = ceil_div(outputs, kTernTileRows);
-  const std::int64_t wanted = target_warps > 0 ? std::min(target_warps, kMaxWarps) : 16;
+  const std::int64_t wanted = target_warps > 0 ? most_warps : 16;
   // Whole tiles side by side, or the chunks of one tile in as few even passes as possible.
   const std::int64_t warps = chunks <= wanted ? wanted / chunks * chunks
-                                              : ceil_div(chunks, ceil_div(chunks, kMaxWarps));
+                                              : ceil_div(chunks, ceil_div(chunks, most_warps));
   const std::int64_t resident =
       std::max<std::int64_t>(cores, 1) * (blocks_per_core > 0 ? blocks_per_core : 1);
   const std::int64_t side_by_side = std::max<std::int64_t>(warps / chunks, 1);

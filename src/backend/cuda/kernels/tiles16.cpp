@@ -46,7 +46,7 @@ std::int64_t repack_tiles16(const std::byte* blocks, std::int64_t inputs, std::i
         std::uint16_t scale = 0;
         std::memcpy(&scale, block, 2);
         if (bad < 0 && !std::isfinite(half_to_float(scale))) bad = row * groups + first + g;
-        std::memcpy(chunk + count * 256 + ((r % 8) * count + g) * 4 + (r / 8) * 2, &scale, 2);
+        std::memcpy(chunk + count * 256 + (((r % 8) * 2 + r / 8) * count + g) * 2, &scale, 2);
       }
     }
   }

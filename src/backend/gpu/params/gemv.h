@@ -15,13 +15,14 @@ enum {
 
 // Weights "tiles16": tile after tile of 16 rows (the last one padded with zero scales), in a tile
 // chunk after chunk of 4 groups (the last one may have fewer), 288 B a group. In a chunk: bits of
-// groups 0 and 1 (32 lanes x 16 B), of groups 2 and 3; then scales, 8 x {row r, row r + 8} of each
-// group. Lane 4r + t holds {row r, row r + 8} of a group, word t: inputs 32t .. 32t + 31, bit k is
-// input k. An odd last group takes 8 B a lane.
+// groups 0 and 1 (32 lanes x 16 B), of groups 2 and 3; then f16 scales: row 0, row 8, row 1, row 9,
+// ... of all its groups each. Lane 4r + t holds {row r, row r + 8} of a group, word t: inputs 32t ..
+// 32t + 31, bit k is input k. An odd last group takes 8 B a lane.
 //
-// Quantised rows: a record each. Chunk after chunk of planes: 32 lanes x 4 groups x u32 (lane
-// 4p + t: plane p, word t), then 16 lanes for planes 8 to 11; then per chunk 4 scales (f32) and 4
-// sums of q (i32). Groups beyond the row are zeros.
+// Quantised rows: a record each. Chunk after chunk of planes: 32 lanes x 4 groups x u32 for planes 0
+// to 7 (lane 4c + t: word t of plane c / 2 + 4 (c % 2)), then 16 x 4 groups x u32 for planes 8 to 11
+// (4 (plane - 8) + t); then per chunk 4 scales (f32) and 4 sums of q (i32). Groups beyond the row
+// are zeros.
 typedef struct {
   tern_u64 weights;          // bytes from the base of the weights
   tern_u64 records;          // bytes from the base of the arena, as all that follow

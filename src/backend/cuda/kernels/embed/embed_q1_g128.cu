@@ -41,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(128)
                         (is_odd_last ? lane * 8U : lane * 16U + (slot & 1U) * 8U) + is_upper * 4U;
   const tern_u32 bits = *reinterpret_cast<const tern_u32*>(word);
   const tern_u16 d_bits = *reinterpret_cast<const tern_u16*>(
-      at + in_chunk * 256U + (r * in_chunk + slot) * 4U + is_upper * 2U);
+      at + in_chunk * 256U + ((r * 2U + is_upper) * in_chunk + slot) * 2U);
   const float d = half_bits_to_float(d_bits);
   *y = (bits >> lane_id() & 1U) != 0U ? d : -d;
 }

@@ -23,7 +23,8 @@ __device__ __forceinline__ void store_group(tern_u8* record, tern_u64 scales_off
 #pragma unroll
     for (int plane = 0; plane < kTernPlanes; ++plane) {
       const tern_u32 bits = __ballot_sync(0xFFFFFFFFU, (q[t] >> plane & 1) != 0);
-      if (plane < 8 && lane == static_cast<tern_u32>(4 * plane + t)) low = bits;
+      if (plane < 8 && lane == static_cast<tern_u32>(8 * (plane % 4) + 4 * (plane / 4) + t))
+        low = bits;
       if (plane >= 8 && lane == static_cast<tern_u32>(4 * (plane - 8) + t)) high = bits;
     }
   }
