@@ -1,6 +1,7 @@
 #include "backend/registry.h"
 
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cuda/make_backend.h"
 #include "base/error.h"
 
 namespace tern::backend {
@@ -8,6 +9,7 @@ namespace tern::backend {
 std::vector<std::unique_ptr<Backend>> make_backends() {
   std::vector<std::unique_ptr<Backend>> backends;
   backends.push_back(std::make_unique<cpu::CpuBackend>());
+  if (std::unique_ptr<Backend> cuda = cuda::make_backend()) backends.push_back(std::move(cuda));
   return backends;
 }
 

@@ -28,7 +28,8 @@ class SmallModel {
  public:
   SmallModel() {
     std::mt19937 random(21);
-    table_ = add_q1("table", kVocabulary, kHidden, program::kUseLookup | program::kUseMatmul, random);
+    table_ =
+        add_q1("table", kVocabulary, kHidden, program::kUseLookup | program::kUseMatmul, random);
     norm_ = add_vector("norm", kHidden, random);
     up_ = add_q1("up", kInner, kHidden, program::kUseMatmul, random);
     down_ = add_q1("down", kHidden, kInner, program::kUseMatmul, random);
@@ -70,10 +71,14 @@ class SmallModel {
                         kEps, y.data());
     return y;
   }
-  program::WeightId add_q1(const char* name, std::int64_t rows, std::int64_t inputs,
-                           int uses, std::mt19937& random) {
+  program::WeightId add_q1(const char* name, std::int64_t rows, std::int64_t inputs, int uses,
+                           std::mt19937& random) {
     storage_.push_back(random_q1(rows, inputs, random));
-    return set_.add({name, Format::kQ1G128, rows, inputs, static_cast<std::uint8_t>(uses),
+    return set_.add({name,
+                     Format::kQ1G128,
+                     rows,
+                     inputs,
+                     static_cast<std::uint8_t>(uses),
                      {{name, storage_.back(), rows}}});
   }
   program::WeightId add_vector(const char* name, std::int64_t width, std::mt19937& random) {
@@ -83,8 +88,8 @@ class SmallModel {
       const float v = normal(random);
       std::memcpy(&storage_.back()[k * 4], &v, 4);
     }
-    return set_.add({name, Format::kF32, 1, width, program::kUseVector,
-                     {{name, storage_.back(), 1}}});
+    return set_.add(
+        {name, Format::kF32, 1, width, program::kUseVector, {{name, storage_.back(), 1}}});
   }
 
   std::vector<std::vector<std::byte>> storage_ = [] {
@@ -161,12 +166,12 @@ TEST_F(GpuDeviceTest, ASmallProgramGivesWhatTheReferenceGives) {
     const auto [x, y] = model_.expected(ids[i * 2]);
     // The norm differs from f64 in its last bits, so a few of the 12-bit integers fall the other
     // way: a step of 1/2047 of a group's maximum each. Relative L2 below 1e-3 (class Q).
-    for (const auto& [found, reference] :
-         {std::pair{&hidden[i], &x}, std::pair{&logits[i], &y}}) {
+    for (const auto& [found, reference] : {std::pair{&hidden[i], &x}, std::pair{&logits[i], &y}}) {
       double error = 0;
       double norm = 0;
       for (std::size_t k = 0; k < reference->size(); ++k) {
-        error += std::pow(static_cast<double>((*found)[k]) - static_cast<double>((*reference)[k]), 2);
+        error +=
+            std::pow(static_cast<double>((*found)[k]) - static_cast<double>((*reference)[k]), 2);
         norm += std::pow(static_cast<double>((*reference)[k]), 2);
       }
       EXPECT_GT(norm, 1e-3);
@@ -184,8 +189,7 @@ TEST_F(GpuDeviceTest, ReplayPlainLaunchesAndEarlyLaunchesGiveTheSameBits) {
   for (int step = 0; step < 50; ++step) {
     std::vector<std::int32_t> ids;
     for (int r = 0; r <= step % kRows; ++r) ids.push_back((step * 37 + r * 11) % kVocabulary);
-    const program::BatchBlock b =
-        block(ids, {static_cast<std::uint32_t>(ids.size() - 1)});
+    const program::BatchBlock b = block(ids, {static_cast<std::uint32_t>(ids.size() - 1)});
     const auto expected = rows_of(graph, b, 1);
     ASSERT_EQ(rows_of(plain, b, 1), expected) << "step " << step;
     ASSERT_EQ(rows_of(early, b, 1), expected) << "step " << step;

@@ -70,9 +70,9 @@ TEST_F(GpuKernels, QuantizeKeepsTheRuleOnHostileValues) {
   std::vector<std::vector<float>> rows;
   const float inf = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  for (const float special : {0.0F, -0.0F, inf, -inf, nan, 1e38F, 1e-30F, 0x1p-100F, 0x1p-101F,
-                              std::numeric_limits<float>::denorm_min(),
-                              std::numeric_limits<float>::max()}) {
+  for (const float special :
+       {0.0F, -0.0F, inf, -inf, nan, 1e38F, 1e-30F, 0x1p-100F, 0x1p-101F,
+        std::numeric_limits<float>::denorm_min(), std::numeric_limits<float>::max()}) {
     rows.push_back(random_row(512, random));
     for (std::size_t k = 0; k < 128; ++k) rows.back()[128 + k] = special;
     rows.push_back(random_row(512, random));
@@ -130,10 +130,10 @@ void expect_product(const GpuDevice& device, const Product& t, std::uint64_t wei
   p.outputs = static_cast<tern_u32>(t.outputs);
   p.groups = static_cast<tern_u32>(t.inputs / 128);
   p.axis = kTernAllRows;
-  p.flags = static_cast<tern_u32>((t.has_bias ? kTernGemvBias : 0) | (t.has_residual ? kTernGemvResidual : 0));
-  const cuda::GemvGeometry g = t.geometry.threads > 32
-                                   ? t.geometry
-                                   : cuda::gemv_geometry(t.outputs, t.inputs, device.cores);
+  p.flags = static_cast<tern_u32>((t.has_bias ? kTernGemvBias : 0) |
+                                  (t.has_residual ? kTernGemvResidual : 0));
+  const cuda::GemvGeometry g =
+      t.geometry.threads > 32 ? t.geometry : cuda::gemv_geometry(t.outputs, t.inputs, device.cores);
   device.run(cuda::gemv_launch(p, static_cast<unsigned>(rows), g),
              {weights.address(), arena.address(), arena.address()});
   const auto y = arena.get<float>(y_at, (rows + 2) * stride);

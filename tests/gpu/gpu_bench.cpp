@@ -8,6 +8,7 @@
 #include "backend/cuda/embed/embedded.h"
 #include "tests/gpu/gpu_device.h"
 #include "tests/gpu/packed_expectation.h"
+#include "tests/gpu/products_bench.h"
 
 namespace tern::gpu_tests {
 [[nodiscard]] std::span<const cuda::EmbeddedCubin> embedded_cubins();
@@ -134,8 +135,7 @@ class GemvBench {
     const auto blocks = random_q1(shape.outputs, shape.inputs, random);
     const auto tiles = tiles16(blocks, shape.outputs, shape.inputs);
     const std::uint64_t stride = (tiles.size() + 255) / 256 * 256;
-    const std::size_t copies =
-        std::clamp<std::size_t>((std::size_t{1} << 30) / stride, 8, 400);
+    const std::size_t copies = std::clamp<std::size_t>((std::size_t{1} << 30) / stride, 8, 400);
     Arena weights(device_, stride * copies);
     weights.put(0, tiles);
     for (std::size_t i = 1; i < copies; ++i)
@@ -166,8 +166,8 @@ class GemvBench {
     add_reads(all, weights.address(), stride, tiles.size(), copies);
     bool is_right = true;
     for (const VariantRow& v : kVariants) {
-      const cuda::GemvGeometry g = cuda::gemv_geometry(shape.outputs, shape.inputs, device_.cores,
-                                                       v.warps, v.per_core);
+      const cuda::GemvGeometry g =
+          cuda::gemv_geometry(shape.outputs, shape.inputs, device_.cores, v.warps, v.per_core);
       cuda::FunctionHandle* function =
           v.entry == nullptr ? device_.modules->function(cuda::KernelId::kGemvQ1G128).value()
                              : own_.find(v.entry);
@@ -207,9 +207,9 @@ class GemvBench {
       all.push_back(candidate(device_, fmt::format("read only, {} blocks a core", per_core), copies,
                               [&]() -> Result<void> {
                                 for (std::size_t i = 0; i < copies; ++i)
-                                  TERN_TRY(read_node(
-                                      device_, data + i * stride, bytes, sink_->address(),
-                                      per_core * static_cast<unsigned>(device_.cores)));
+                                  TERN_TRY(
+                                      read_node(device_, data + i * stride, bytes, sink_->address(),
+                                                per_core * static_cast<unsigned>(device_.cores)));
                                 return {};
                               }));
   }
@@ -246,11 +246,11 @@ double read_ceiling(const GpuDevice& device, const OwnKernels& own) {
   (void)device.modules->function(cuda::KernelId::kReadBytes).value();
   std::vector<Candidate> all;
   for (const unsigned per_core : {1U, 2U, 8U})
-    all.push_back(candidate(device, fmt::format("{} blocks a core", per_core), 1,
-                            [&]() -> Result<void> {
-                              return read_node(device, data.address(), kBytes, sink.address(),
-                                               per_core * static_cast<unsigned>(device.cores));
-                            }));
+    all.push_back(
+        candidate(device, fmt::format("{} blocks a core", per_core), 1, [&]() -> Result<void> {
+          return read_node(device, data.address(), kBytes, sink.address(),
+                           per_core * static_cast<unsigned>(device.cores));
+        }));
   cuda::FunctionHandle* empty = own.find("empty");
   all.push_back(candidate(device, "empty node", 200, [&]() -> Result<void> {
     cuda::LaunchConfig config;
@@ -270,7 +270,8 @@ double read_ceiling(const GpuDevice& device, const OwnKernels& own) {
       std::printf("  empty graph node: %.3f us\n", t);
       continue;
     }
-    std::printf("  read 2 GiB, %s: %.0f GB/s\n", c.name.c_str(), static_cast<double>(kBytes) / t / 1e3);
+    std::printf("  read 2 GiB, %s: %.0f GB/s\n", c.name.c_str(),
+                static_cast<double>(kBytes) / t / 1e3);
     best = std::max(best, static_cast<double>(kBytes) / t / 1e3);
   }
   return best;
@@ -290,11 +291,13 @@ int run() {
   std::printf("  ceiling: %.0f GB/s\n", ceiling);
   GemvBench bench(device, own, ceiling);
   bool is_right = true;
-  for (const Shape& shape : {Shape{"o", 4096, 4096}, Shape{"qkv", 6144, 4096},
-                             Shape{"gate+up", 24576, 4096}, Shape{"down", 4096, 12288},
-                             Shape{"head", 151669, 4096}, Shape{"1.7B o", 2048, 2048},
-                             Shape{"27B down", 5120, 17408}})
+  for (const Shape& shape :
+       {Shape{"o", 4096, 4096}, Shape{"qkv", 6144, 4096}, Shape{"gate+up", 24576, 4096},
+        Shape{"down", 4096, 12288}, Shape{"head", 151669, 4096}, Shape{"1.7B o", 2048, 2048},
+        Shape{"27B down", 5120, 17408}})
     is_right = bench.run(shape) && is_right;
+  is_right = bench_products(device) && is_right;
+  bench_store(device);
   return is_right ? 0 : 1;
 }
 

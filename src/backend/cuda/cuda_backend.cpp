@@ -50,7 +50,7 @@ struct CudaBackend::Driver {
   std::optional<Result<std::shared_ptr<const DriverApi>>> api;
 };
 
-CudaBackend::CudaBackend() : driver_(std::make_unique<Driver>()) {}
+CudaBackend::CudaBackend() : driver_(std::make_unique<Driver>()), reads_environment_(true) {}
 
 CudaBackend::CudaBackend(std::shared_ptr<const DriverApi> api, const DeviceOptions& options)
     : driver_(std::make_unique<Driver>()), options_(options) {
@@ -142,8 +142,12 @@ Result<std::unique_ptr<backend::Device>> CudaBackend::open(
       if (found.architecture != profile.architecture)
         return fail(ErrorCode::kDevice, "[cuda] {} is {}, the profile says {}", found.name,
                     found.architecture, profile.architecture);
+      DeviceOptions options = options_;
+      if (reads_environment_) {
+        TERN_ASSIGN(options.store, store_settings_from_environment());
+      }
       TERN_ASSIGN(std::unique_ptr<CudaDevice> device,
-                  CudaDevice::open(api, static_cast<int>(i), profile, options_));
+                  CudaDevice::open(api, static_cast<int>(i), profile, infos[i].product, options));
       return std::unique_ptr<backend::Device>(std::move(device));
     }
     known += (known.empty() ? "" : ", ") + found.name;

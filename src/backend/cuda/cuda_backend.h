@@ -8,7 +8,6 @@
 
 #include "backend/backend.h"
 #include "backend/cuda/device/cuda_device.h"
-#include "backend/cuda/driver/library_search.h"
 
 namespace tern::cuda {
 
@@ -24,6 +23,7 @@ struct DeviceInfo {
 class CudaBackend : public backend::Backend {
  public:
   // The system's driver, loaded when something is first asked of it; a missing one costs nothing.
+  // Devices find their kernels through the pipeline store, as the environment says.
   CudaBackend();
   // A driver of the caller's choice (tests).
   explicit CudaBackend(std::shared_ptr<const DriverApi> api, const DeviceOptions& options = {});
@@ -53,6 +53,7 @@ class CudaBackend : public backend::Backend {
   struct Driver;  // loaded once, on first use, from any thread
   std::unique_ptr<Driver> driver_;
   DeviceOptions options_;
+  bool reads_environment_ = false;  // for the store of a device that is opened
 };
 
 }  // namespace tern::cuda

@@ -1,6 +1,7 @@
 #include "backend/cuda/core/modules.h"
 
 #include "backend/cuda/embed/embedded.h"
+#include "backend/cuda/store/cuda_store.h"
 
 namespace tern::cuda {
 namespace {
@@ -14,20 +15,24 @@ bool runs_on(std::string_view code, std::string_view device) {
          code.back() <= device.back();
 }
 
-std::string_view best_target(std::string_view source, std::string_view device,
-                                 std::string& known) {
+std::string_view best_target(std::string_view source, std::string_view device, std::string& known) {
   std::string_view best;
   for (const EmbeddedCubin& cubin : embedded_cubins()) {
     if (cubin.source != source) continue;
     known += known.empty() ? "" : ", ";
     known += cubin.architecture;
-    if (runs_on(cubin.architecture, device) && cubin.architecture > best)
-      best = cubin.architecture;
+    if (runs_on(cubin.architecture, device) && cubin.architecture > best) best = cubin.architecture;
   }
   return best;
 }
 
 }  // namespace
+
+Modules::Modules(std::shared_ptr<Context> context, std::string architecture,
+                 std::shared_ptr<CudaStore> store)
+    : context_(std::move(context)),
+      architecture_(std::move(architecture)),
+      store_(std::move(store)) {}
 
 Modules::~Modules() {
   if (!context_->make_current().ok()) return;
@@ -60,8 +65,8 @@ Result<void> Modules::check_params(ModuleHandle* module, const KernelInfo& kerne
   const std::string name = std::string(kernel.entry) + "_params_mark";
   Address address = 0;
   std::size_t bytes = 0;
-  TERN_TRY(context_->check(
-      context_->api().module_global(&address, &bytes, module, name.c_str()), "cuModuleGetGlobal"));
+  TERN_TRY(context_->check(context_->api().module_global(&address, &bytes, module, name.c_str()),
+                           "cuModuleGetGlobal"));
   std::array<std::uint64_t, 2> mark{};
   if (bytes == sizeof mark) {
     TERN_ASSIGN(const Stream stream, Stream::make(context_));
@@ -95,10 +100,21 @@ Result<FunctionHandle*> Modules::load(const KernelInfo& kernel) {
   return function;
 }
 
+Result<FunctionHandle*> Modules::resolve(const KernelInfo& kernel) {
+  TERN_ASSIGN(const gpu::PipelinePtr pipeline, store_->resolve(kernel.source));
+  for (const gpu::LoadedEntry& entry : pipeline->entries) {
+    if (entry.name != kernel.entry) continue;
+    pipelines_.push_back(pipeline);
+    return static_cast<FunctionHandle*>(entry.handle);
+  }
+  return fail(ErrorCode::kInternal, "[cuda] the pipeline of {} lacks {}", kernel.source,
+              kernel.entry);
+}
+
 Result<FunctionHandle*> Modules::function(KernelId id) {
   const std::lock_guard lock(mutex_);
   if (const auto found = functions_.find(id); found != functions_.end()) return found->second;
-  return functions_.emplace(id, load(info(id))).first->second;
+  return functions_.emplace(id, store_ ? resolve(info(id)) : load(info(id))).first->second;
 }
 
 Result<void> launch(const Stream& stream, FunctionHandle* function, const Launch& launch,

@@ -6,11 +6,14 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "backend/cuda/core/stream.h"
 #include "backend/cuda/kernels/kernels.h"
 
 namespace tern::cuda {
+
+class CudaStore;
 
 // Where a launch's three kinds of memory start.
 struct Bases {
@@ -23,9 +26,10 @@ struct Bases {
 // any thread.
 class Modules {
  public:
-  // architecture: "sm_90".
-  Modules(std::shared_ptr<Context> context, std::string architecture)
-      : context_(std::move(context)), architecture_(std::move(architecture)) {}
+  // architecture: "sm_90". With a store, kernels come through its tiers and its self-tests; without
+  // one, embedded code is loaded as it is (tools that must not compile).
+  Modules(std::shared_ptr<Context> context, std::string architecture,
+          std::shared_ptr<CudaStore> store = nullptr);
   ~Modules();
   Modules(const Modules&) = delete;
   Modules& operator=(const Modules&) = delete;
@@ -37,13 +41,16 @@ class Modules {
  private:
   [[nodiscard]] Result<ModuleHandle*> module(std::string_view source);
   [[nodiscard]] Result<FunctionHandle*> load(const KernelInfo& kernel);
+  [[nodiscard]] Result<FunctionHandle*> resolve(const KernelInfo& kernel);
   [[nodiscard]] Result<void> check_params(ModuleHandle* module, const KernelInfo& kernel);
 
   const std::shared_ptr<Context> context_;
   const std::string architecture_;
+  const std::shared_ptr<CudaStore> store_;
   std::mutex mutex_;
   std::map<std::string, Result<ModuleHandle*>, std::less<>> modules_;
   std::map<KernelId, Result<FunctionHandle*>> functions_;
+  std::vector<std::shared_ptr<const void>> pipelines_;  // what the store's functions stand on
 };
 
 // Appends one launch. is_early: it may start before its predecessor has ended (the kernels wait for

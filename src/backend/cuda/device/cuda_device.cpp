@@ -14,10 +14,15 @@ using Clock = std::chrono::steady_clock;
 Result<std::unique_ptr<CudaDevice>> CudaDevice::open(std::shared_ptr<const DriverApi> api,
                                                      int ordinal,
                                                      const backend::DeviceProfile& profile,
+                                                     const std::string& product,
                                                      const DeviceOptions& options) {
   auto core = std::make_shared<DeviceCore>();
   TERN_ASSIGN(core->context, Context::open(std::move(api), ordinal));
-  core->modules = std::make_unique<Modules>(core->context, profile.architecture);
+  std::shared_ptr<CudaStore> store;
+  if (options.store)
+    store = std::make_shared<CudaStore>(core->context, product, profile.architecture, profile.cores,
+                                        *options.store);
+  core->modules = std::make_shared<Modules>(core->context, profile.architecture, std::move(store));
   TERN_ASSIGN(Stream stream, Stream::make(core->context));
   core->stream.emplace(std::move(stream));
   return std::unique_ptr<CudaDevice>(new CudaDevice(std::move(core), profile, options));
@@ -25,16 +30,15 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::open(std::shared_ptr<const Drive
 
 Result<std::shared_ptr<const backend::ResidentWeights>> CudaDevice::upload(
     const program::WeightSet& weights, const ProgressFn& progress, const CancelToken& cancel) {
-  TERN_ASSIGN(std::shared_ptr<const CudaWeights> made,
-              CudaWeights::make(weights, core_->context, progress, cancel,
-                                options_.upload_ring_bytes));
+  TERN_ASSIGN(
+      std::shared_ptr<const CudaWeights> made,
+      CudaWeights::make(weights, core_->context, progress, cancel, options_.upload_ring_bytes));
   return std::shared_ptr<const backend::ResidentWeights>(std::move(made));
 }
 
 Result<std::shared_ptr<backend::StatePool>> CudaDevice::make_states(
     const std::vector<program::StateDecl>& states, const backend::PoolSizes& sizes) {
-  TERN_ASSIGN(std::shared_ptr<CudaStates> made,
-              CudaStates::make(states, sizes, core_->context));
+  TERN_ASSIGN(std::shared_ptr<CudaStates> made, CudaStates::make(states, sizes, core_->context));
   return std::shared_ptr<backend::StatePool>(std::move(made));
 }
 
@@ -106,7 +110,8 @@ Result<void> CudaDevice::wait(backend::Executable& executable, backend::Submissi
     // A decode step ends within a millisecond or so: look closely for that long, then let others
     // have the processor.
     if (now - begin > std::chrono::milliseconds(2))
-      std::this_thread::sleep_for(std::min<Clock::duration>(end - now, std::chrono::microseconds(100)));
+      std::this_thread::sleep_for(
+          std::min<Clock::duration>(end - now, std::chrono::microseconds(100)));
     else
       std::this_thread::yield();
   }

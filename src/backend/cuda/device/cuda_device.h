@@ -5,6 +5,7 @@
 
 #include "backend/backend.h"
 #include "backend/cuda/device/executable.h"
+#include "backend/cuda/store/cuda_store.h"
 
 namespace tern::cuda {
 
@@ -13,6 +14,8 @@ struct DeviceOptions {
   // The longest that a wait without a deadline lasts.
   std::chrono::milliseconds longest_wait{60'000};
   std::uint64_t upload_ring_bytes = kUploadBytes;
+  // How kernels are found; nothing: embedded code alone, without a self-test.
+  std::optional<StoreSettings> store;
 };
 
 class CudaDevice : public backend::Device {
@@ -20,7 +23,7 @@ class CudaDevice : public backend::Device {
   // Errors: kDevice; kUnsupported when the device is older than any code of this build.
   [[nodiscard]] static Result<std::unique_ptr<CudaDevice>> open(
       std::shared_ptr<const DriverApi> api, int ordinal, const backend::DeviceProfile& profile,
-      const DeviceOptions& options = {});
+      const std::string& product, const DeviceOptions& options = {});
 
   [[nodiscard]] const backend::DeviceProfile& profile() const override { return profile_; }
   [[nodiscard]] const std::shared_ptr<DeviceCore>& core() const { return core_; }

@@ -39,7 +39,11 @@ class CudaDeviceTest : public testing::Test {
   program::WeightId add(const char* name, Format format, std::int64_t rows, std::int64_t inputs,
                         int uses) {
     storage_.emplace_back(quant::bytes_for(format, static_cast<std::uint64_t>(rows * inputs)));
-    return set_.add({name, format, rows, inputs, static_cast<std::uint8_t>(uses),
+    return set_.add({name,
+                     format,
+                     rows,
+                     inputs,
+                     static_cast<std::uint8_t>(uses),
                      {{name, storage_.back(), rows}}});
   }
 
@@ -131,9 +135,9 @@ TEST_F(CudaDeviceTest, AStepRunsItsKernelsInOrderWithTheBlockInPlace) {
   };
   ASSERT_TRUE(step(l, block({7, 99, 5})).ok());
   EXPECT_EQ(ids, (std::vector<std::int32_t>{7, 99, 5}));
-  const std::vector<std::string> expected = {
-      "embed_q1_g128",       "rms_norm",    "quantize_i12", "gemv_q1_g128_b1_mma",
-      "gather_rows",         "quantize_i12", "gemv_q1_g128_b1_mma"};
+  const std::vector<std::string> expected = {"embed_q1_g128",       "rms_norm",    "quantize_i12",
+                                             "gemv_q1_g128_b1_mma", "gather_rows", "quantize_i12",
+                                             "gemv_q1_g128_b1_mma"};
   EXPECT_EQ(entries, expected);
 }
 
@@ -281,12 +285,11 @@ TEST_F(CudaDeviceTest, AnArchitectureWithoutCodeIsNamedWithWhatThereIs) {
 }
 
 TEST_F(CudaDeviceTest, EverythingIsGivenBackWhateverCallFails) {
-  const char* symbols[] = {"cuMemAlloc",         "cuMemHostAlloc",       "cuStreamCreate",
-                           "cuEventCreate",      "cuMemcpyHtoDAsync",    "cuModuleLoadData",
-                           "cuModuleGetFunction", "cuModuleGetGlobal",   "cuFuncGetAttribute",
-                           "cuStreamBeginCapture", "cuGraphInstantiate", "cuGraphGetNodes",
-                           "cuMemsetD8Async",    "cuStreamSynchronize",  "cuLaunchKernelEx",
-                           "cuEventRecord"};
+  const char* symbols[] = {
+      "cuMemAlloc",         "cuMemHostAlloc",       "cuStreamCreate",      "cuEventCreate",
+      "cuMemcpyHtoDAsync",  "cuModuleLoadData",     "cuModuleGetFunction", "cuModuleGetGlobal",
+      "cuFuncGetAttribute", "cuStreamBeginCapture", "cuGraphInstantiate",  "cuGraphGetNodes",
+      "cuMemsetD8Async",    "cuStreamSynchronize",  "cuLaunchKernelEx",    "cuEventRecord"};
   for (const char* symbol : symbols)
     for (int nth = 1; nth <= 4; ++nth) {
       fake_.fail(symbol, nth, 1);

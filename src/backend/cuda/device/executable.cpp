@@ -24,6 +24,8 @@ Result<std::unique_ptr<CudaExecutable>> CudaExecutable::make(
   made->weights_ = std::move(weights);
   made->states_ = std::move(states);
   made->options_ = options;
+  made->options_.is_early =
+      options.is_early && architecture_number(made->plan_->profile.architecture) >= 90;
   const std::lock_guard lock(made->core_->mutex);
   TERN_TRY(made->core_->context->make_current());
   TERN_TRY(made->bind());
@@ -72,9 +74,9 @@ Result<void> CudaExecutable::allocate() {
     const backend::Placement& place = plan_->placements[output.value];
     const std::int64_t rows = plan_->rows_of(plan_->program.at(output.value).rows.axis);
     OutputBuffer buffer;
-    TERN_ASSIGN(buffer.memory, context.allocate_pinned(
-                                   static_cast<std::size_t>(place.row_stride * rows * 4),
-                                   "the outputs of a program"));
+    TERN_ASSIGN(buffer.memory,
+                context.allocate_pinned(static_cast<std::size_t>(place.row_stride * rows * 4),
+                                        "the outputs of a program"));
     outputs_.push_back(std::move(buffer));
   }
   return stream.synchronize();
@@ -132,8 +134,8 @@ Result<void> CudaExecutable::append_outputs(const program::BatchBlock& batch) {
     outputs_[i].rows = rows_in(batch, plan_->program.at(v).rows.axis);
     if (outputs_[i].rows == 0) continue;
     // The last row ends with its width, not with its stride: a slice may lie at the end.
-    const std::int64_t floats = place.row_stride * (outputs_[i].rows - 1) +
-                                plan_->program.at(v).rows.width;
+    const std::int64_t floats =
+        place.row_stride * (outputs_[i].rows - 1) + plan_->program.at(v).rows.width;
     TERN_TRY(core_->stream->copy_to_host(outputs_[i].memory.data(),
                                          arena_->address() + place.offset,
                                          static_cast<std::size_t>(floats) * 4));
@@ -143,8 +145,7 @@ Result<void> CudaExecutable::append_outputs(const program::BatchBlock& batch) {
 
 Result<void> CudaExecutable::append(const program::BatchBlock& batch) {
   TERN_TRY(append_block(batch));
-  TERN_TRY(graph_ ? graph_->launch(*core_->stream)
-                  : append_launches(0, plan_->program.ops.size()));
+  TERN_TRY(graph_ ? graph_->launch(*core_->stream) : append_launches(0, plan_->program.ops.size()));
   TERN_TRY(append_outputs(batch));
   return core_->stream->record(*done_);
 }
@@ -179,10 +180,9 @@ Result<std::vector<double>> CudaExecutable::time_steps(const program::BatchBlock
     TERN_TRY(core_->stream->synchronize());
     for (std::size_t i = 0; i < ops; ++i) {
       float milliseconds = 0;
-      TERN_TRY(core_->context->check(
-          core_->context->api().event_elapsed(&milliseconds, marks[i].handle(),
-                                              marks[i + 1].handle()),
-          "cuEventElapsedTime"));
+      TERN_TRY(core_->context->check(core_->context->api().event_elapsed(
+                                         &milliseconds, marks[i].handle(), marks[i + 1].handle()),
+                                     "cuEventElapsedTime"));
       seconds[i].push_back(first_launch_[i] == first_launch_[i + 1]
                                ? 0.0
                                : static_cast<double>(milliseconds) * 1e-3);
@@ -202,8 +202,8 @@ Result<bool> CudaExecutable::is_finite(program::ValueId v, std::int64_t rows) {
   const backend::Placement& place = plan_->placements[v];
   std::vector<float> data(
       static_cast<std::size_t>(place.row_stride * (rows - 1) + value.rows.width));
-  TERN_TRY(core_->stream->copy_to_host(data.data(), arena_->address() + place.offset,
-                                       data.size() * 4));
+  TERN_TRY(
+      core_->stream->copy_to_host(data.data(), arena_->address() + place.offset, data.size() * 4));
   TERN_TRY(core_->stream->synchronize());
   for (std::int64_t r = 0; r < rows; ++r)
     for (std::int64_t k = 0; k < value.rows.width; ++k)

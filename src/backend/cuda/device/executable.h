@@ -18,15 +18,17 @@ namespace tern::cuda {
 // why its steps end in the order of submission.
 struct DeviceCore {
   std::shared_ptr<Context> context;
-  std::unique_ptr<Modules> modules;
+  std::shared_ptr<Modules> modules;
   std::optional<Stream> stream;
   std::mutex mutex;  // of the stream and of `last_ticket`
   std::uint64_t last_ticket = 0;
 };
 
 struct ExecutableOptions {
-  bool has_graph = true;   // false: plain launches
-  bool is_early = false;   // kernels may start before their predecessor ends
+  bool has_graph = true;  // false: plain launches
+  // Kernels may start before their predecessor has ended, where the architecture (sm_90 on) lets
+  // them wait for it themselves.
+  bool is_early = true;
 };
 
 class CudaExecutable : public backend::Executable {

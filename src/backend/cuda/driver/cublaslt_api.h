@@ -41,6 +41,7 @@ enum LtMatmulAttribute : int {
 enum LtLayoutAttribute : int { kLtBatchCount = 5, kLtBatchStride = 6 };
 enum LtPreferenceAttribute : int {
   kLtWorkspaceBytes = 1,
+  kLtReductionSchemes = 3,
   kLtAlignmentA = 5,
   kLtAlignmentB = 6,
   kLtAlignmentC = 7,
@@ -50,29 +51,29 @@ inline constexpr int kLtEpilogueDefault = 1, kLtEpilogueRelu = 2, kLtEpilogueBia
                      kLtEpilogueGelu = 32;
 inline constexpr int kLtNone = 0, kLtTranspose = 1;
 
-#define TERN_CUDA_CUBLASLT(X)                                                                    \
-  X(create, cublasLtCreate, (LtHandle * *handle))                                                \
-  X(destroy, cublasLtDestroy, (LtHandle * handle))                                               \
-  X(matmul_create, cublasLtMatmulDescCreate, (LtMatmul * *matmul, int compute, int scale))       \
-  X(matmul_destroy, cublasLtMatmulDescDestroy, (LtMatmul * matmul))                              \
-  X(matmul_set, cublasLtMatmulDescSetAttribute,                                                  \
-    (LtMatmul * matmul, int attribute, const void* value, std::size_t bytes))                    \
-  X(layout_create, cublasLtMatrixLayoutCreate,                                                   \
-    (LtLayout * *layout, int type, std::uint64_t rows, std::uint64_t cols, std::int64_t stride)) \
-  X(layout_destroy, cublasLtMatrixLayoutDestroy, (LtLayout * layout))                            \
-  X(layout_set, cublasLtMatrixLayoutSetAttribute,                                                \
-    (LtLayout * layout, int attribute, const void* value, std::size_t bytes))                    \
-  X(preference_create, cublasLtMatmulPreferenceCreate, (LtPreference * *preference))             \
-  X(preference_destroy, cublasLtMatmulPreferenceDestroy, (LtPreference * preference))            \
-  X(preference_set, cublasLtMatmulPreferenceSetAttribute,                                        \
-    (LtPreference * preference, int attribute, const void* value, std::size_t bytes))            \
-  X(heuristic, cublasLtMatmulAlgoGetHeuristic,                                                   \
-    (LtHandle * handle, LtMatmul * matmul, LtLayout * a, LtLayout * b, LtLayout * c,             \
-     LtLayout * d, LtPreference * preference, int wanted, LtHeuristic * results, int* found))    \
-  X(matmul, cublasLtMatmul,                                                                      \
-    (LtHandle * handle, LtMatmul * matmul, const void* alpha, Address a, LtLayout* a_layout,     \
-     Address b, LtLayout* b_layout, const void* beta, Address c, LtLayout* c_layout, Address d,  \
-     LtLayout* d_layout, const LtAlgorithm* algorithm, Address workspace,                        \
+#define TERN_CUDA_CUBLASLT(X)                                                                      \
+  X(create, cublasLtCreate, (LtHandle * *handle))                                                  \
+  X(destroy, cublasLtDestroy, (LtHandle * handle))                                                 \
+  X(matmul_create, cublasLtMatmulDescCreate, (LtMatmul * *matmul, int compute, int scale))         \
+  X(matmul_destroy, cublasLtMatmulDescDestroy, (LtMatmul * matmul))                                \
+  X(matmul_set, cublasLtMatmulDescSetAttribute,                                                    \
+    (LtMatmul * matmul, int attribute, const void* value, std::size_t bytes))                      \
+  X(layout_create, cublasLtMatrixLayoutCreate,                                                     \
+    (LtLayout * *layout, int type, std::uint64_t rows, std::uint64_t cols, std::int64_t stride))   \
+  X(layout_destroy, cublasLtMatrixLayoutDestroy, (LtLayout * layout))                              \
+  X(layout_set, cublasLtMatrixLayoutSetAttribute,                                                  \
+    (LtLayout * layout, int attribute, const void* value, std::size_t bytes))                      \
+  X(preference_create, cublasLtMatmulPreferenceCreate, (LtPreference * *preference))               \
+  X(preference_destroy, cublasLtMatmulPreferenceDestroy, (LtPreference * preference))              \
+  X(preference_set, cublasLtMatmulPreferenceSetAttribute,                                          \
+    (LtPreference * preference, int attribute, const void* value, std::size_t bytes))              \
+  X(heuristic, cublasLtMatmulAlgoGetHeuristic,                                                     \
+    (LtHandle * handle, LtMatmul * matmul, LtLayout * a, LtLayout * b, LtLayout * c, LtLayout * d, \
+     LtPreference * preference, int wanted, LtHeuristic* results, int* found))                     \
+  X(matmul, cublasLtMatmul,                                                                        \
+    (LtHandle * handle, LtMatmul * matmul, const void* alpha, Address a, LtLayout* a_layout,       \
+     Address b, LtLayout* b_layout, const void* beta, Address c, LtLayout* c_layout, Address d,    \
+     LtLayout* d_layout, const LtAlgorithm* algorithm, Address workspace,                          \
      std::size_t workspace_bytes, StreamHandle* stream))
 
 // Every member returns a status, 0 is success.

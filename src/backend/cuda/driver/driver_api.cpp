@@ -37,7 +37,8 @@ Result<void> check(const DriverApi& api, Status status, const char* call) {
     name = "an unknown code";
   if (api.error_text == nullptr || api.error_text(status, &text) != kSuccess || text == nullptr)
     text = "no text";
-  const ErrorCode code = status == kOutOfMemoryStatus ? ErrorCode::kOutOfMemory : ErrorCode::kDevice;
+  const ErrorCode code =
+      status == kOutOfMemoryStatus ? ErrorCode::kOutOfMemory : ErrorCode::kDevice;
   return fail(code, "[cuda] {} failed with {} ({}): {}", call, name, status, text);
 }
 
@@ -45,10 +46,11 @@ Result<void> start_driver(const DriverApi& api) {
   int version = 0;
   TERN_TRY(check(api, api.driver_version(&version), "cuDriverGetVersion"));
   if (version < kOldestDriver)
-    return fail(ErrorCode::kDevice,
-                "[cuda] the NVIDIA driver supports CUDA {}, Tern needs {} or newer: install a newer "
-                "driver",
-                version_text(version), version_text(kOldestDriver));
+    return fail(
+        ErrorCode::kDevice,
+        "[cuda] the NVIDIA driver supports CUDA {}, Tern needs {} or newer: install a newer "
+        "driver",
+        version_text(version), version_text(kOldestDriver));
   const Status started = api.init(0);
   if (started == kNoDevice)
     return fail(ErrorCode::kDevice,
@@ -66,8 +68,8 @@ Result<DriverApi> load_driver_api() {
   api.path = path;
   const char* missing = nullptr;
   // The library stays loaded: it is the system's, and it does not like to be unloaded.
-#define TERN_LOAD(member, symbol, parameters)                                        \
-  api.member = reinterpret_cast<Status(*) parameters>(::dlsym(library, #symbol));    \
+#define TERN_LOAD(member, symbol, parameters)                                     \
+  api.member = reinterpret_cast<Status(*) parameters>(::dlsym(library, #symbol)); \
   if (api.member == nullptr && missing == nullptr) missing = #symbol;
   TERN_CUDA_DRIVER(TERN_LOAD)
 #undef TERN_LOAD

@@ -62,10 +62,13 @@ TEST(LibrarySearch, CudaHomeThenTheLoaderThenPythonPackages) {
   std::ofstream(package / "libcublasLt.so.13") << "no library";
   const LibrarySearch search = library_search("/opt/cuda", (root / "bin").string());
   const auto found = library_candidates(search, "cublasLt", {13, 12});
-  const std::vector<std::string> expected = {
-      "/opt/cuda/lib64/libcublasLt.so.13", "/opt/cuda/lib/libcublasLt.so.13", "libcublasLt.so.13",
-      "/opt/cuda/lib64/libcublasLt.so.12", "/opt/cuda/lib/libcublasLt.so.12", "libcublasLt.so.12",
-      (package / "libcublasLt.so.13").string()};
+  const std::vector<std::string> expected = {"/opt/cuda/lib64/libcublasLt.so.13",
+                                             "/opt/cuda/lib/libcublasLt.so.13",
+                                             "libcublasLt.so.13",
+                                             "/opt/cuda/lib64/libcublasLt.so.12",
+                                             "/opt/cuda/lib/libcublasLt.so.12",
+                                             "libcublasLt.so.12",
+                                             (package / "libcublasLt.so.13").string()};
   EXPECT_EQ(found, expected);
   // A file that is no library is passed over, and the sentence says where was looked.
   const Result<Library> none = load_library({(package / "libcublasLt.so.13").string()}, "cublasLt");

@@ -7,8 +7,8 @@
 
 namespace tern::cuda {
 
-using Status = int;            // 0 is success
-using DeviceNumber = int;      // a device of the driver, not an index of ours
+using Status = int;             // 0 is success
+using DeviceNumber = int;       // a device of the driver, not an index of ours
 using Address = std::uint64_t;  // in device memory
 
 struct ContextHandle;

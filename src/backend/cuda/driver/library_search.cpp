@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <system_error>
 
+#include "base/env.h"
+
 namespace tern::cuda {
 namespace {
 
@@ -44,6 +46,11 @@ LibrarySearch library_search(std::string_view cuda_home, std::string_view path) 
     path = colon == std::string_view::npos ? std::string_view() : path.substr(colon + 1);
   }
   return search;
+}
+
+LibrarySearch read_library_search() {
+  return library_search(environment_variable("CUDA_HOME").value_or(""),
+                        environment_variable("PATH").value_or(""));
 }
 
 std::vector<std::string> library_candidates(const LibrarySearch& search, std::string_view stem,

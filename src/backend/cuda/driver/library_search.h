@@ -12,12 +12,16 @@ namespace tern::cuda {
 
 // Read once, when a backend is made; nothing reads the environment later.
 struct LibrarySearch {
-  std::string cuda_home;                           // empty: not set
-  std::vector<std::filesystem::path> program_path;  // folders of PATH: python3 leads to its packages
+  std::string cuda_home;  // empty: not set
+  std::vector<std::filesystem::path>
+      program_path;  // folders of PATH: python3 leads to its packages
 };
 
 // LibrarySearch from CUDA_HOME and PATH.
 [[nodiscard]] LibrarySearch library_search(std::string_view cuda_home, std::string_view path);
+
+// The same from this process's environment.
+[[nodiscard]] LibrarySearch read_library_search();
 
 // Files and names to try, in order, for a library "cublasLt" of these major versions, newest first.
 // A bare name asks the loader.

@@ -11,6 +11,7 @@ namespace tern::cuda {
 struct EmbeddedCubin {
   std::string_view source;        // "gemv_q1_g128"
   std::string_view architecture;  // "sm_90"
+  std::string_view source_hash;   // of what it was compiled from (gpu::source_hash)
   std::span<const std::byte> bytes;
 };
 struct EmbeddedSource {

@@ -1,6 +1,6 @@
 # Writes the C++ file that holds the cubins and sources.
 #   cmake -DOUTPUT=file.cpp -DCUBINS=stem@arch@path,... -DSOURCES=name@path,... -DFLAGS=text
-#     [-DNAMESPACE=tern::cuda] -P write_table.cmake
+#     [-DNAMESPACE=tern::cuda] [-DHASHES=file] -P write_table.cmake
 string(REPLACE "," ";" cubins "${CUBINS}")
 string(REPLACE "," ";" sources "${SOURCES}")
 if(NOT NAMESPACE)
@@ -22,13 +22,23 @@ macro(add_blob path)
   string(APPEND declarations "extern const std::byte ${symbol}[];\nextern const std::byte ${symbol}_end[];\n")
 endmacro()
 
+# Lines "stem hash".
+if(HASHES)
+  file(STRINGS "${HASHES}" hash_lines)
+  foreach(line IN LISTS hash_lines)
+    string(REPLACE " " ";" parts "${line}")
+    list(GET parts 0 stem)
+    list(GET parts 1 hash_of_${stem})
+  endforeach()
+endif()
+
 foreach(cubin IN LISTS cubins)
   string(REPLACE "@" ";" parts "${cubin}")
   list(GET parts 0 stem)
   list(GET parts 1 architecture)
   list(GET parts 2 path)
   add_blob("${path}")
-  string(APPEND cubin_rows "      EmbeddedCubin{\"${stem}\", \"${architecture}\", bytes(${symbol}, ${symbol}_end)},\n")
+  string(APPEND cubin_rows "      EmbeddedCubin{\"${stem}\", \"${architecture}\", \"${hash_of_${stem}}\", bytes(${symbol}, ${symbol}_end)},\n")
 endforeach()
 foreach(source IN LISTS sources)
   string(REPLACE "@" ";" parts "${source}")

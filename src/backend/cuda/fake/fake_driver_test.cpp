@@ -1,3 +1,4 @@
+// The functions of the fake driver.
 #include "backend/cuda/fake/fake_driver_test.h"
 
 #include <cstdlib>
@@ -32,9 +33,7 @@ struct FakeCalls {
   }
 
   static void fill_queries(DriverApi& api) {
-    api.init = [](unsigned) {
-      return call("cuInit", [](FakeDriver& d) { return d.init_status; });
-    };
+    api.init = [](unsigned) { return call("cuInit", [](FakeDriver& d) { return d.init_status; }); };
     api.driver_version = [](int* version) {
       return done("cuDriverGetVersion", [&](FakeDriver& d) { *version = d.version; });
     };
@@ -53,8 +52,9 @@ struct FakeCalls {
       return done("cuDeviceGet", [&](FakeDriver&) { *device = ordinal; });
     };
     api.device_name = [](char* name, int bytes, DeviceNumber) {
-      return done("cuDeviceGetName",
-                  [&](FakeDriver&) { std::strncpy(name, "Fake H200", static_cast<std::size_t>(bytes)); });
+      return done("cuDeviceGetName", [&](FakeDriver&) {
+        std::strncpy(name, "Fake H200", static_cast<std::size_t>(bytes));
+      });
     };
     api.device_bytes = [](std::size_t* bytes, DeviceNumber) {
       return done("cuDeviceTotalMem", [&](FakeDriver& d) { *bytes = d.memory_bytes; });
@@ -71,9 +71,7 @@ struct FakeCalls {
     api.context_release = [](DeviceNumber) {
       return done("cuDevicePrimaryCtxRelease", [](FakeDriver& d) { --d.contexts_; });
     };
-    api.context_set = [](ContextHandle*) {
-      return done("cuCtxSetCurrent", [](FakeDriver&) {});
-    };
+    api.context_set = [](ContextHandle*) { return done("cuCtxSetCurrent", [](FakeDriver&) {}); };
   }
 
   static void fill_memory(DriverApi& api) {

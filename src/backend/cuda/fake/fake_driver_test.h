@@ -31,7 +31,7 @@ class FakeDriver {
     LaunchConfig config;
     bool is_early = false;
     Address weights = 0, arena = 0, block = 0;
-    std::array<std::byte, 96> params{};
+    std::array<std::byte, 128> params{};
   };
 
   // What the machine is like.

@@ -8,9 +8,10 @@
 #include <string_view>
 #include <type_traits>
 
+#include "backend/gpu/params/gemm_finish.h"
 #include "backend/gpu/params/gemv.h"
-#include "backend/gpu/params/rowwise.h"
 #include "backend/gpu/params/rows.h"
+#include "backend/gpu/params/rowwise.h"
 
 namespace tern::cuda {
 
@@ -23,6 +24,8 @@ enum class KernelId : std::uint8_t {
   kArgmaxParts,
   kArgmaxMerge,
   kReadBytes,
+  kConvert,
+  kGemmEpilogue,
 };
 
 // One row per kernel variant. `source` is the file's stem, below kernels/; several kernels may come
@@ -55,6 +58,10 @@ inline constexpr std::array kKernels = {
                sizeof(TernArgmaxParams), TERN_ARGMAX_LAYOUT, 256},
     KernelInfo{KernelId::kReadBytes, "read_bytes", "wide", "read_bytes", "read_bytes",
                sizeof(TernReadParams), TERN_READ_LAYOUT, 512},
+    KernelInfo{KernelId::kConvert, "convert", "rows", "convert", "convert",
+               sizeof(TernConvertParams), TERN_CONVERT_LAYOUT, 256},
+    KernelInfo{KernelId::kGemmEpilogue, "gemm_epilogue", "rows", "gemm_epilogue", "gemm_epilogue",
+               sizeof(TernEpilogueParams), TERN_EPILOGUE_LAYOUT, 256},
 };
 
 [[nodiscard]] constexpr const KernelInfo& info(KernelId id) {
@@ -63,7 +70,7 @@ inline constexpr std::array kKernels = {
 
 // One launch of a kernel with its parameters; offsets inside are relative to the three bases.
 struct Launch {
-  static constexpr std::size_t kParamsBytes = 96;
+  static constexpr std::size_t kParamsBytes = 128;
   KernelId kernel = KernelId::kQuantizeI12;
   unsigned grid_x = 1;
   unsigned grid_y = 1;  // rows
@@ -78,7 +85,8 @@ struct Launch {
   }
 };
 
-// ---- How each kernel is launched: pure functions of shapes and the number of multiprocessors. ----
+// ---- How each kernel is launched: pure functions of shapes and the number of multiprocessors.
+// ----
 
 // Quantised rows on the device, as params/gemv.h describes them.
 struct RecordLayout {
@@ -110,13 +118,15 @@ struct GemvGeometry {
 
 // blocks: of the grid.
 [[nodiscard]] Launch read_launch(const TernReadParams& p, unsigned blocks);
+[[nodiscard]] Launch convert_launch(const TernConvertParams& p, int cores);
+[[nodiscard]] Launch epilogue_launch(const TernEpilogueParams& p, int cores);
 
 // ---- The layout tiles16 of packed weights. ----
 
 [[nodiscard]] std::uint64_t tiles16_bytes(std::int64_t rows, std::int64_t inputs);
 // Lays out row_count rows of the file's blocks (format q1_g128, row after row, any alignment) into
-// whole tiles at `to`; what the last tile lacks becomes zeros. Returns the number of the first block
-// whose scale is not finite, or -1.
+// whole tiles at `to`; what the last tile lacks becomes zeros. Returns the number of the first
+// block whose scale is not finite, or -1.
 [[nodiscard]] std::int64_t repack_tiles16(const std::byte* blocks, std::int64_t inputs,
                                           std::int64_t row_count, std::byte* to);
 

@@ -1,5 +1,7 @@
 // The table of kernels, their launches and layouts, and the matrix instruction's arithmetic on the
 // host.
+#include "backend/cuda/kernels/kernels.h"
+
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -9,7 +11,6 @@
 #include <set>
 
 #include "backend/cuda/embed/embedded.h"
-#include "backend/cuda/kernels/kernels.h"
 #include "backend/gpu/math/packed.h"
 #include "backend/gpu/math/quantize.h"
 #include "base/half.h"
@@ -33,7 +34,8 @@ TEST(CudaKernels, EveryKernelHasASourceAndEverySourceIncludesOnlyWhatIsEmbedded)
   for (const KernelInfo& kernel : kKernels) {
     bool has_entry = false;
     for (const EmbeddedSource& s : embedded_sources())
-      has_entry = has_entry || s.text.find(std::string(kernel.entry) + "(") != std::string_view::npos;
+      has_entry =
+          has_entry || s.text.find(std::string(kernel.entry) + "(") != std::string_view::npos;
     EXPECT_TRUE(has_entry) << kernel.entry;
   }
   int includes = 0;
@@ -41,7 +43,8 @@ TEST(CudaKernels, EveryKernelHasASourceAndEverySourceIncludesOnlyWhatIsEmbedded)
     for (std::size_t at = s.text.find("#include"); at != std::string_view::npos;
          at = s.text.find("#include", at + 1)) {
       const std::size_t begin = s.text.find('"', at);
-      const std::string_view name = s.text.substr(begin + 1, s.text.find('"', begin + 1) - begin - 1);
+      const std::string_view name =
+          s.text.substr(begin + 1, s.text.find('"', begin + 1) - begin - 1);
       EXPECT_TRUE(names.contains(name)) << s.name << " includes " << name;
       ++includes;
     }
@@ -146,7 +149,8 @@ TEST(SharedMath, FragmentsOfTileAndRecordGiveTheGroupsInteger) {
   for (int row = 0; row < 16; ++row) {
     int expected = 0;
     for (int k = 0; k < 128; ++k) {
-      const auto byte = static_cast<unsigned>(blocks[static_cast<std::size_t>(row * 18 + 2 + k / 8)]);
+      const auto byte =
+          static_cast<unsigned>(blocks[static_cast<std::size_t>(row * 18 + 2 + k / 8)]);
       expected += (byte >> (k % 8) & 1U) != 0 ? q[static_cast<std::size_t>(k)]
                                               : -q[static_cast<std::size_t>(k)];
     }
@@ -155,7 +159,8 @@ TEST(SharedMath, FragmentsOfTileAndRecordGiveTheGroupsInteger) {
       int count = 0;
       for (int t = 0; t < 4; ++t) {
         std::uint32_t word = 0;
-        std::memcpy(&word, &tile[static_cast<std::size_t>((4 * (row % 8) + t) * 8 + row / 8 * 4)], 4);
+        std::memcpy(&word, &tile[static_cast<std::size_t>((4 * (row % 8) + t) * 8 + row / 8 * 4)],
+                    4);
         count += std::popcount(word & plane(p, t));
       }
       twice += count * 2 * gpu::plane_weight(p);

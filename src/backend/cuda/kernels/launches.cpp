@@ -18,8 +18,7 @@ RecordLayout record_layout(std::int64_t width) {
   const auto chunks = static_cast<std::uint64_t>(ceil_div(width, kTernGroup * kTernChunkGroups));
   RecordLayout layout;
   layout.scales_offset = chunks * kTernPlaneChunkBytes;
-  layout.record_bytes =
-      (layout.scales_offset + chunks * kTernScaleChunkBytes + 255) / 256 * 256;
+  layout.record_bytes = (layout.scales_offset + chunks * kTernScaleChunkBytes + 255) / 256 * 256;
   return layout;
 }
 
@@ -31,8 +30,8 @@ GemvGeometry gemv_geometry(std::int64_t outputs, std::int64_t inputs, int cores,
   const std::int64_t tiles = ceil_div(outputs, kTernTileRows);
   const std::int64_t wanted = target_warps > 0 ? most_warps : 16;
   // Whole tiles side by side, or the chunks of one tile in as few even passes as possible.
-  const std::int64_t warps = chunks <= wanted ? wanted / chunks * chunks
-                                              : ceil_div(chunks, ceil_div(chunks, most_warps));
+  const std::int64_t warps =
+      chunks <= wanted ? wanted / chunks * chunks : ceil_div(chunks, ceil_div(chunks, most_warps));
   const std::int64_t resident =
       std::max<std::int64_t>(cores, 1) * (blocks_per_core > 0 ? blocks_per_core : 1);
   const std::int64_t side_by_side = std::max<std::int64_t>(warps / chunks, 1);
@@ -47,8 +46,8 @@ GemvGeometry gemv_geometry(std::int64_t outputs, std::int64_t inputs, int cores,
   GemvGeometry g;
   g.blocks = narrow(blocks);
   g.threads = narrow(warps * 32);
-  g.shared_bytes = static_cast<unsigned>(
-      static_cast<std::uint64_t>(ceil_div(tiles, blocks)) * tile_sums);
+  g.shared_bytes =
+      static_cast<unsigned>(static_cast<std::uint64_t>(ceil_div(tiles, blocks)) * tile_sums);
   return g;
 }
 
@@ -66,7 +65,8 @@ Launch quantize_launch(const TernQuantizeParams& p, unsigned rows) {
 }
 
 Launch rms_norm_launch(const TernRmsNormParams& p, unsigned rows) {
-  const std::int64_t threads = std::clamp<std::int64_t>(round_up(ceil_div(p.width, 4), 32), 32, 1024);
+  const std::int64_t threads =
+      std::clamp<std::int64_t>(round_up(ceil_div(p.width, 4), 32), 32, 1024);
   Launch launch{KernelId::kRmsNorm, p.runs, rows, narrow(threads), 0, {}};
   launch.set(p);
   return launch;
@@ -103,6 +103,30 @@ Launch argmax_merge_launch(const TernArgmaxParams& p, unsigned rows) {
 
 Launch read_launch(const TernReadParams& p, unsigned blocks) {
   Launch launch{KernelId::kReadBytes, blocks, 1, 512, 0, {}};
+  launch.set(p);
+  return launch;
+}
+
+namespace {
+
+// Blocks that share `rows`: a few waves, no more than there is work.
+unsigned row_blocks(std::uint64_t rows, int cores) {
+  const auto most = static_cast<std::uint64_t>(std::max(cores, 1)) * 16;
+  return static_cast<unsigned>(std::min(rows, most));
+}
+
+}  // namespace
+
+Launch convert_launch(const TernConvertParams& p, int cores) {
+  const std::uint64_t rows = p.cols == 0 ? 0 : p.rows * p.batch;
+  Launch launch{KernelId::kConvert, row_blocks(rows, cores), 1, 256, 0, {}};
+  launch.set(p);
+  return launch;
+}
+
+Launch epilogue_launch(const TernEpilogueParams& p, int cores) {
+  const std::uint64_t rows = p.cols == 0 ? 0 : p.rows * p.batch;
+  Launch launch{KernelId::kGemmEpilogue, row_blocks(rows, cores), 1, 256, 0, {}};
   launch.set(p);
   return launch;
 }

@@ -122,9 +122,8 @@ class Binder {
 
 }  // namespace
 
-std::vector<Launch> bind_op(
-    const CudaPlan& plan, const program::Op& op,
-    const std::function<std::uint64_t(program::WeightId)>& weight_offset) {
+std::vector<Launch> bind_op(const CudaPlan& plan, const program::Op& op,
+                            const std::function<std::uint64_t(program::WeightId)>& weight_offset) {
   return std::visit(Binder(plan, op.result, weight_offset), op.kind);
 }
 

@@ -132,12 +132,10 @@ Result<std::shared_ptr<const backend::Plan>> make_cuda_plan(const program::Progr
       continue;
     }
     const std::array candidates = {backend::Candidate{
-        answer.variant,
-        architecture < answer.oldest
-            ? fmt::format("sm_{} (this is {})", answer.oldest, profile.architecture)
-            : std::string()}};
-    Result<backend::Choice> choice =
-        backend::choose(answer.op, candidates, pins, plan->warnings);
+        answer.variant, architecture < answer.oldest
+                            ? fmt::format("sm_{} (this is {})", answer.oldest, profile.architecture)
+                            : std::string()}};
+    Result<backend::Choice> choice = backend::choose(answer.op, candidates, pins, plan->warnings);
     if (!choice.ok() && choice.error().code() == ErrorCode::kUnsupported)
       return refuse(program, i, choice.error().message());
     TERN_TRY(choice);

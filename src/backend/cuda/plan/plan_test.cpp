@@ -89,8 +89,7 @@ TEST_F(CudaPlanTest, PlansNeedNoHardwareAndNameKernelAndReason) {
   EXPECT_EQ(p.placements[slice].bytes, 0U);
   EXPECT_GT(p.arena_bytes, p.status_offset);
   // Two values that live at once never overlap.
-  for (std::size_t a = 0; a < p.placements.size(); ++a)
-    EXPECT_EQ(p.placements[a].offset % 4, 0U);
+  for (std::size_t a = 0; a < p.placements.size(); ++a) EXPECT_EQ(p.placements[a].offset % 4, 0U);
 }
 
 TEST_F(CudaPlanTest, AnUnknownPinIsAnError) {
@@ -118,7 +117,11 @@ class CudaUploadTest : public testing::Test {
       first_[i] = i % 18 == 1 ? std::byte{0x20} : static_cast<std::byte>(i * 7);
     for (std::size_t i = 0; i < second_.size(); ++i)
       second_[i] = i % 18 == 1 ? std::byte{0x24} : static_cast<std::byte>(i * 11);
-    set_.add({"qkv", Format::kQ1G128, 35, 256, program::kUseMatmul,
+    set_.add({"qkv",
+              Format::kQ1G128,
+              35,
+              256,
+              program::kUseMatmul,
               {{"q", first_, 21}, {"kv", second_, 14}}});
   }
   Result<std::shared_ptr<const CudaWeights>> upload(const ProgressFn& progress = {},

@@ -13,10 +13,10 @@ typedef struct {
   tern_u32 axis;
 } TernQuantizeParams;
 static_assert(sizeof(TernQuantizeParams) == 48, "host and device disagree");
-#define TERN_QUANTIZE_LAYOUT                                                              \
-  TERN_LAYOUT_FIELD(TERN_LAYOUT_FIELD(TERN_LAYOUT_SEED(TernQuantizeParams), TernQuantizeParams, \
-                                      records),                                           \
-                    TernQuantizeParams, axis)
+#define TERN_QUANTIZE_LAYOUT                                                                \
+  TERN_LAYOUT_FIELD(                                                                        \
+      TERN_LAYOUT_FIELD(TERN_LAYOUT_SEED(TernQuantizeParams), TernQuantizeParams, records), \
+      TernQuantizeParams, axis)
 
 typedef struct {
   tern_u64 x;
@@ -31,14 +31,14 @@ typedef struct {
 } TernRmsNormParams;
 static_assert(sizeof(TernRmsNormParams) == 56, "host and device disagree");
 #define TERN_RMS_NORM_LAYOUT                                                             \
-  TERN_LAYOUT_FIELD(TERN_LAYOUT_FIELD(TERN_LAYOUT_SEED(TernRmsNormParams), TernRmsNormParams, \
-                                      weight),                                           \
-                    TernRmsNormParams, eps)
+  TERN_LAYOUT_FIELD(                                                                     \
+      TERN_LAYOUT_FIELD(TERN_LAYOUT_SEED(TernRmsNormParams), TernRmsNormParams, weight), \
+      TernRmsNormParams, eps)
 
 typedef struct {
-  tern_u64 table;       // bytes from the base of the weights, layout tiles16
-  tern_u64 ids;         // bytes from the base of the batch block, i32 [rows]
-  tern_u64 y;           //
+  tern_u64 table;  // bytes from the base of the weights, layout tiles16
+  tern_u64 ids;    // bytes from the base of the batch block, i32 [rows]
+  tern_u64 y;      //
   tern_u64 y_row_stride;
   tern_u64 status;      // bytes from the base of the arena: u32, set to 1 by an id out of range
   tern_u32 table_rows;  //
@@ -47,7 +47,7 @@ typedef struct {
   tern_u32 reserved;
 } TernEmbedParams;
 static_assert(sizeof(TernEmbedParams) == 56, "host and device disagree");
-#define TERN_EMBED_LAYOUT                                                             \
+#define TERN_EMBED_LAYOUT                                                                       \
   TERN_LAYOUT_FIELD(TERN_LAYOUT_FIELD(TERN_LAYOUT_SEED(TernEmbedParams), TernEmbedParams, ids), \
                     TernEmbedParams, width)
 
@@ -61,7 +61,7 @@ typedef struct {
   tern_u32 axis;
 } TernGatherParams;
 static_assert(sizeof(TernGatherParams) == 48, "host and device disagree");
-#define TERN_GATHER_LAYOUT                                                              \
+#define TERN_GATHER_LAYOUT                                                                         \
   TERN_LAYOUT_FIELD(TERN_LAYOUT_FIELD(TERN_LAYOUT_SEED(TernGatherParams), TernGatherParams, rows), \
                     TernGatherParams, width)
 
@@ -84,9 +84,10 @@ typedef struct {
   tern_u32 axis;
 } TernArgmaxParams;
 static_assert(sizeof(TernArgmaxParams) == 48, "host and device disagree");
-#define TERN_ARGMAX_LAYOUT                                                              \
-  TERN_LAYOUT_FIELD(TERN_LAYOUT_FIELD(TERN_LAYOUT_SEED(TernArgmaxParams), TernArgmaxParams, result), \
-                    TernArgmaxParams, part_count)
+#define TERN_ARGMAX_LAYOUT                                                             \
+  TERN_LAYOUT_FIELD(                                                                   \
+      TERN_LAYOUT_FIELD(TERN_LAYOUT_SEED(TernArgmaxParams), TernArgmaxParams, result), \
+      TernArgmaxParams, part_count)
 
 typedef struct {
   tern_u64 data;     // bytes from the base of the weights, a multiple of 16
@@ -94,5 +95,4 @@ typedef struct {
   tern_u64 sink;     // bytes from the base of the arena: u32
 } TernReadParams;
 static_assert(sizeof(TernReadParams) == 24, "host and device disagree");
-#define TERN_READ_LAYOUT \
-  TERN_LAYOUT_FIELD(TERN_LAYOUT_SEED(TernReadParams), TernReadParams, sink)
+#define TERN_READ_LAYOUT TERN_LAYOUT_FIELD(TERN_LAYOUT_SEED(TernReadParams), TernReadParams, sink)

@@ -63,8 +63,8 @@ extern "C" __global__ void __launch_bounds__(256)
   }
   mine = best_of_block(mine);
   if (threadIdx.x == 0U)
-    reinterpret_cast<TernArgmax*>(arena + p.parts)[static_cast<tern_u64>(row) * p.part_count +
-                                                   blockIdx.x] = mine;
+    reinterpret_cast<TernArgmax*>(
+        arena + p.parts)[static_cast<tern_u64>(row) * p.part_count + blockIdx.x] = mine;
 }
 
 // grid (1, rows), 256 threads.
@@ -75,8 +75,8 @@ extern "C" __global__ void __launch_bounds__(256)
   dependency_wait();
   const tern_u32 row = blockIdx.y;
   if (!has_row(block, p.axis, row)) return;
-  const TernArgmax* parts =
-      reinterpret_cast<const TernArgmax*>(arena + p.parts) + static_cast<tern_u64>(row) * p.part_count;
+  const TernArgmax* parts = reinterpret_cast<const TernArgmax*>(arena + p.parts) +
+                            static_cast<tern_u64>(row) * p.part_count;
   TernArgmax mine = {__uint_as_float(0xFF800000U), 0U, -1};
   for (tern_u32 i = threadIdx.x; i < p.part_count; i += 256U) mine = better(mine, parts[i]);
   mine = best_of_block(mine);

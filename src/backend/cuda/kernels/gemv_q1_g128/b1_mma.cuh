@@ -77,8 +77,7 @@ __device__ __forceinline__ TileChunk load_short_chunk(const tern_u8* p, tern_u32
         p + (j >> 1) * 512U + (is_odd_last ? lane * 8U : lane * 16U + (j & 1U) * 8U);
     bits[2U * j] = reinterpret_cast<const tern_u32*>(at)[0];
     bits[2U * j + 1U] = reinterpret_cast<const tern_u32*>(at)[1];
-    scales[j] =
-        reinterpret_cast<const tern_u16*>(p + groups * 256U)[scale_row(lane) * groups + j];
+    scales[j] = reinterpret_cast<const tern_u16*>(p + groups * 256U)[scale_row(lane) * groups + j];
   }
   TileChunk c;
   c.low = make_uint4(bits[0], bits[1], bits[2], bits[3]);
@@ -113,8 +112,7 @@ __device__ __forceinline__ float fold_group(tern_u32 row, tern_u32 row8, tern_u3
   tern_i32 kept = w.is_odd ? v8 : v;
   kept += __shfl_xor_sync(0xFFFFFFFFU, w.is_odd ? v : v8, 1);
   kept += __shfl_xor_sync(0xFFFFFFFFU, kept, 2);
-  const float integer =
-      static_cast<float>(gpu::binary_integer(kept, static_cast<tern_i32>(sum)));
+  const float integer = static_cast<float>(gpu::binary_integer(kept, static_cast<tern_i32>(sum)));
   const float scale = half_bits_to_float(static_cast<tern_u16>(d));
   return __fmaf_rn(integer, __fmul_rn(scale, __uint_as_float(a)), acc);
 }
@@ -122,16 +120,16 @@ __device__ __forceinline__ float fold_group(tern_u32 row, tern_u32 row8, tern_u3
 __device__ __forceinline__ float fold_chunk(const TileChunk& t, const PlaneChunk& x,
                                             const LaneWeights& w, tern_u32 groups) {
   float acc = 0.0F;
-  acc = fold_group(t.low.x, t.low.y, x.low.x, x.high.x, x.a.x, x.sum.x, t.scales.x & 0xFFFFU, w,
-                   acc);
+  acc =
+      fold_group(t.low.x, t.low.y, x.low.x, x.high.x, x.a.x, x.sum.x, t.scales.x & 0xFFFFU, w, acc);
   if (groups > 1U)
     acc = fold_group(t.low.z, t.low.w, x.low.y, x.high.y, x.a.y, x.sum.y, t.scales.x >> 16, w, acc);
   if (groups > 2U)
-    acc = fold_group(t.high.x, t.high.y, x.low.z, x.high.z, x.a.z, x.sum.z, t.scales.y & 0xFFFFU,
-                     w, acc);
-  if (groups > 3U)
-    acc = fold_group(t.high.z, t.high.w, x.low.w, x.high.w, x.a.w, x.sum.w, t.scales.y >> 16, w,
+    acc = fold_group(t.high.x, t.high.y, x.low.z, x.high.z, x.a.z, x.sum.z, t.scales.y & 0xFFFFU, w,
                      acc);
+  if (groups > 3U)
+    acc =
+        fold_group(t.high.z, t.high.w, x.low.w, x.high.w, x.a.w, x.sum.w, t.scales.y >> 16, w, acc);
   return acc;
 }
 

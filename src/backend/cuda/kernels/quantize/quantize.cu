@@ -78,6 +78,8 @@ extern "C" __global__ void __launch_bounds__(256)
   tern_i32 q[4];
 #pragma unroll
   for (int t = 0; t < 4; ++t) q[t] = is_finite && !is_zero ? tern::gpu::i12_value(v[t], r) : 0;
-  const float a = is_zero ? 0.0F : is_finite ? tern::gpu::i12_scale(amax) : __uint_as_float(0x7FC00000U);
+  const float a = is_zero     ? 0.0F
+                  : is_finite ? tern::gpu::i12_scale(amax)
+                              : __uint_as_float(0x7FC00000U);
   store_group(arena + p.records + row * p.record_bytes, p.scales_offset, group, q, a);
 }
