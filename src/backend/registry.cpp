@@ -8,8 +8,8 @@ namespace tern::backend {
 
 std::vector<std::unique_ptr<Backend>> make_backends() {
   std::vector<std::unique_ptr<Backend>> backends;
-  backends.push_back(std::make_unique<cpu::CpuBackend>());
   if (std::unique_ptr<Backend> cuda = cuda::make_backend()) backends.push_back(std::move(cuda));
+  backends.push_back(std::make_unique<cpu::CpuBackend>());
   return backends;
 }
 

@@ -133,7 +133,9 @@ void expect_product(const GpuDevice& device, const Product& t, std::uint64_t wei
   p.flags = static_cast<tern_u32>((t.has_bias ? kTernGemvBias : 0) |
                                   (t.has_residual ? kTernGemvResidual : 0));
   const cuda::GemvGeometry g =
-      t.geometry.threads > 32 ? t.geometry : cuda::gemv_geometry(t.outputs, t.inputs, device.cores);
+      t.geometry.threads > 32
+          ? t.geometry
+          : cuda::gemv_geometry(cuda::gemv_variant(t.inputs), t.outputs, t.inputs, device.cores);
   device.run(cuda::gemv_launch(p, static_cast<unsigned>(rows), g),
              {weights.address(), arena.address(), arena.address()});
   const auto y = arena.get<float>(y_at, (rows + 2) * stride);
@@ -178,11 +180,13 @@ TEST_F(GpuKernels, GemvAddsBiasThenResidualWithOneRoundingEach) {
 }
 
 TEST_F(GpuKernels, GemvGivesTheSameBitsForEveryGeometry) {
-  for (const int warps : {1, 2, 5, 8, 16, 24})
-    for (const int per_core : {1, 2, 4})
-      for (const std::int64_t inputs : {640, 4096, 12288, 17408})
-        expect_product(device_, {777, inputs, 1, false, false,
-                                 cuda::gemv_geometry(777, inputs, device_.cores, warps, per_core)});
+  for (const auto kernel : {cuda::KernelId::kGemvQ1G128, cuda::KernelId::kGemvQ1G128Deep})
+    for (const int warps : {1, 2, 5, 8, 16, 24})
+      for (const int per_core : {1, 4})
+        for (const std::int64_t inputs : {640, 4096, 12288, 17408})
+          expect_product(
+              device_, {777, inputs, 1, false, false,
+                        cuda::gemv_geometry(kernel, 777, inputs, device_.cores, warps, per_core)});
 }
 
 // What the checking tools run.

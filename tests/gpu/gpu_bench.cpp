@@ -105,23 +105,10 @@ struct VariantRow {
 };
 
 constexpr VariantRow kVariants[] = {
-    {nullptr, 0, 0, false},
-    {nullptr, 0, 0, true},
-    {nullptr, 24, 1, true},
-    {nullptr, 12, 1, true},
-    {"gemv_a1_t512_b2", 16, 2, true},
-    {"gemv_a2_t512_b2", 16, 2, true},
-    {"gemv_a1_t512_b1", 16, 1, true},
-    {"gemv_a2_t512_b1", 16, 1, true},
-    {"gemv_a3_t512_b1", 16, 1, true},
-    {"gemv_a4_t512_b1", 16, 1, true},
-    {"gemv_a1_t768_b1", 24, 1, true},
-    {"gemv_a2_t768_b1", 24, 1, true},
-    {"gemv_a3_t768_b1", 24, 1, true},
-    {"gemv_a1_t384_b2", 12, 2, true},
-    {"gemv_a2_t384_b2", 12, 2, true},
+    {nullptr, 0, 0, false},           {nullptr, 0, 0, true},
+    {"gemv_a2_t512_b1", 16, 1, true}, {"gemv_a3_t512_b1", 16, 1, true},
+    {"gemv_a1_t768_b1", 24, 1, true}, {"gemv_a2_t768_b1", 24, 1, true},
     {"gemv_a2_t256_b3", 8, 3, true},
-    {"gemv_a2_t512_b1", 16, 1, false},
 };
 
 class GemvBench {
@@ -167,10 +154,12 @@ class GemvBench {
     bool is_right = true;
     for (const VariantRow& v : kVariants) {
       const cuda::GemvGeometry g =
-          cuda::gemv_geometry(shape.outputs, shape.inputs, device_.cores, v.warps, v.per_core);
+          cuda::gemv_geometry(v.entry == nullptr ? cuda::gemv_variant(shape.inputs)
+                              : v.warps > 16     ? cuda::KernelId::kGemvQ1G128Deep
+                                                 : cuda::KernelId::kGemvQ1G128,
+                              shape.outputs, shape.inputs, device_.cores, v.warps, v.per_core);
       cuda::FunctionHandle* function =
-          v.entry == nullptr ? device_.modules->function(cuda::KernelId::kGemvQ1G128).value()
-                             : own_.find(v.entry);
+          v.entry == nullptr ? device_.modules->function(g.kernel).value() : own_.find(v.entry);
       const std::string name = fmt::format("{}{} ({} x {})", v.entry ? v.entry : "gemv_q1_g128",
                                            v.is_early ? " early" : "", g.blocks, g.threads);
       int threads = 0;

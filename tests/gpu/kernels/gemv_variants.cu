@@ -8,15 +8,8 @@
     tern::cuda::gemv_q1_g128_b1<ahead>(weights, arena, block, p, sums);                            \
   }
 
-TERN_VARIANT(gemv_a1_t512_b2, 1, 512, 2)
-TERN_VARIANT(gemv_a2_t512_b2, 2, 512, 2)
-TERN_VARIANT(gemv_a1_t512_b1, 1, 512, 1)
 TERN_VARIANT(gemv_a2_t512_b1, 2, 512, 1)
 TERN_VARIANT(gemv_a3_t512_b1, 3, 512, 1)
-TERN_VARIANT(gemv_a4_t512_b1, 4, 512, 1)
 TERN_VARIANT(gemv_a1_t768_b1, 1, 768, 1)
 TERN_VARIANT(gemv_a2_t768_b1, 2, 768, 1)
-TERN_VARIANT(gemv_a3_t768_b1, 3, 768, 1)
-TERN_VARIANT(gemv_a1_t384_b2, 1, 384, 2)
-TERN_VARIANT(gemv_a2_t384_b2, 2, 384, 2)
 TERN_VARIANT(gemv_a2_t256_b3, 2, 256, 3)

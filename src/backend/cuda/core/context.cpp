@@ -86,7 +86,7 @@ Result<std::shared_ptr<const DeviceMemory>> Context::allocate(std::uint64_t byte
     std::size_t total = 0;
     (void)api_->memory_info(&available, &total);
     return fail(ErrorCode::kOutOfMemory,
-                "[cuda] {} needs {} bytes on cuda{}, which has {} of {} bytes free", what, bytes,
+                "[cuda] {}: {} bytes are needed on cuda{}, {} of {} bytes are free", what, bytes,
                 ordinal_, available, total);
   }
   TERN_TRY(check(status, "cuMemAlloc"));
@@ -99,9 +99,10 @@ Result<PinnedMemory> Context::allocate_pinned(std::size_t bytes, std::string_vie
   void* data = nullptr;
   const Status status = api_->host_allocate(&data, bytes, 0);
   if (status == kOutOfMemoryStatus)
-    return fail(ErrorCode::kOutOfMemory,
-                "[cuda] {} needs {} bytes of pinned host memory, which the system does not give",
-                what, bytes);
+    return fail(
+        ErrorCode::kOutOfMemory,
+        "[cuda] {}: {} bytes of pinned host memory are needed, the system does not give them", what,
+        bytes);
   TERN_TRY(check(status, "cuMemHostAlloc"));
   return PinnedMemory(shared_from_this(), static_cast<std::byte*>(data), bytes);
 }

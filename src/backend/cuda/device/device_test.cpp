@@ -254,9 +254,9 @@ TEST_F(CudaDeviceTest, OutOfMemoryNamesNeedAndHave) {
   const Result<Loaded> l = load();
   ASSERT_FALSE(l.ok());
   EXPECT_EQ(l.error().code(), ErrorCode::kOutOfMemory);
-  EXPECT_NE(l.error().message().find("the weights needs "), std::string::npos)
+  EXPECT_NE(l.error().message().find("the weights: "), std::string::npos)
       << l.error().message();
-  EXPECT_NE(l.error().message().find("4096 of 4096 bytes free"), std::string::npos);
+  EXPECT_NE(l.error().message().find("4096 of 4096 bytes are free"), std::string::npos);
 }
 
 TEST_F(CudaDeviceTest, A9_AKernelOfAnotherParameterLayoutIsRefusedByName) {

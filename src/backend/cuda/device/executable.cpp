@@ -42,7 +42,7 @@ CudaExecutable::~CudaExecutable() {
 }
 
 Result<void> CudaExecutable::bind() {
-  for (const program::Op& op : plan_->program.ops) {
+  for (std::size_t op = 0; op < plan_->program.ops.size(); ++op) {
     first_launch_.push_back(launches_.size());
     for (Launch& launch :
          bind_op(*plan_, op, [this](program::WeightId id) { return weights_->offset(id); })) {

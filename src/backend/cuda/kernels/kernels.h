@@ -17,6 +17,7 @@ namespace tern::cuda {
 
 enum class KernelId : std::uint8_t {
   kGemvQ1G128,
+  kGemvQ1G128Deep,
   kQuantizeI12,
   kRmsNorm,
   kEmbedQ1G128,
@@ -43,7 +44,9 @@ struct KernelInfo {
 
 inline constexpr std::array kKernels = {
     KernelInfo{KernelId::kGemvQ1G128, "gemv_q1_g128", "b1_mma", "gemv_q1_g128",
-               "gemv_q1_g128_b1_mma", sizeof(TernGemvParams), TERN_GEMV_LAYOUT, 768},
+               "gemv_q1_g128_b1_mma", sizeof(TernGemvParams), TERN_GEMV_LAYOUT, 512},
+    KernelInfo{KernelId::kGemvQ1G128Deep, "gemv_q1_g128", "b1_mma_deep", "gemv_q1_g128",
+               "gemv_q1_g128_b1_mma_deep", sizeof(TernGemvParams), TERN_GEMV_LAYOUT, 768},
     KernelInfo{KernelId::kQuantizeI12, "quantize", "planes", "quantize", "quantize_i12",
                sizeof(TernQuantizeParams), TERN_QUANTIZE_LAYOUT, 256},
     KernelInfo{KernelId::kRmsNorm, "rms_norm", "block", "rms_norm", "rms_norm",
@@ -95,16 +98,19 @@ struct RecordLayout {
 };
 [[nodiscard]] RecordLayout record_layout(std::int64_t width);
 
-// What of a machine a launch of gemv_q1_g128 follows.
+// How a product of packed weights is launched. Every choice gives the same bits.
 struct GemvGeometry {
+  KernelId kernel = KernelId::kGemvQ1G128;
   unsigned blocks = 1;
   unsigned threads = 32;
   unsigned shared_bytes = 0;
 };
-// target_warps: warps of a block, as near below as the chunks allow; blocks_per_core: resident at
-// once. Zero: the values that were fastest where they were measured (docs/cuda.md).
-[[nodiscard]] GemvGeometry gemv_geometry(std::int64_t outputs, std::int64_t inputs, int cores,
-                                         int target_warps = 0, int blocks_per_core = 0);
+// The variant that is fastest for rows of so many inputs: one pass over the chunks of a row.
+[[nodiscard]] KernelId gemv_variant(std::int64_t inputs);
+// most_warps: of a block, at most those of the kernel (0: as many); blocks_per_core: resident at
+// once (0: one).
+[[nodiscard]] GemvGeometry gemv_geometry(KernelId kernel, std::int64_t outputs, std::int64_t inputs,
+                                         int cores, int most_warps = 0, int blocks_per_core = 0);
 [[nodiscard]] Launch gemv_launch(const TernGemvParams& p, unsigned rows, const GemvGeometry& g);
 
 [[nodiscard]] Launch quantize_launch(const TernQuantizeParams& p, unsigned rows);

@@ -65,22 +65,31 @@ TEST(CudaKernels, ParameterBlocksHaveNo32BitOffset) {
 }
 
 TEST(GemvGeometry, CoversEveryTileWithinTheLimitsOfABlock) {
-  for (const std::int64_t outputs : {1, 16, 17, 48, 2048, 4096, 24576, 151669, 248320})
-    for (const std::int64_t inputs : {128, 640, 2048, 4096, 12288, 17408, 65536})
-      for (const int cores : {1, 8, 132})
-        for (const int warps : {0, 1, 8, 16, 24}) {
-          const GemvGeometry g = gemv_geometry(outputs, inputs, cores, warps);
-          EXPECT_GE(g.threads, 32U);
-          EXPECT_LE(g.threads, 768U);
-          EXPECT_EQ(g.threads % 32, 0U);
-          EXPECT_GE(g.blocks, 1U);
-          const std::int64_t tiles = (outputs + 15) / 16;
-          EXPECT_LE(static_cast<std::int64_t>(g.blocks), std::max<std::int64_t>(tiles, cores));
-          const std::int64_t chunks = (inputs + 511) / 512;
-          const std::int64_t per_block = (tiles + g.blocks - 1) / g.blocks;
-          EXPECT_EQ(g.shared_bytes, per_block * chunks * 64);
-          if (chunks * 64 <= 48 * 1024) EXPECT_LE(g.shared_bytes, 48U * 1024U);
-        }
+  for (const KernelId kernel : {KernelId::kGemvQ1G128, KernelId::kGemvQ1G128Deep})
+    for (const std::int64_t outputs : {1, 16, 17, 48, 2048, 4096, 24576, 151669, 248320})
+      for (const std::int64_t inputs : {128, 640, 2048, 4096, 12288, 17408, 65536})
+        for (const int cores : {1, 8, 132})
+          for (const int warps : {0, 1, 8, 16, 24}) {
+            const GemvGeometry g = gemv_geometry(kernel, outputs, inputs, cores, warps);
+            EXPECT_GE(g.threads, 32U);
+            EXPECT_LE(g.threads, static_cast<unsigned>(info(kernel).max_threads));
+            EXPECT_EQ(g.threads % 32, 0U);
+            EXPECT_GE(g.blocks, 1U);
+            const std::int64_t tiles = (outputs + 15) / 16;
+            const std::int64_t chunks = (inputs + 511) / 512;
+            const std::int64_t per_block = (tiles + g.blocks - 1) / g.blocks;
+            EXPECT_EQ(g.shared_bytes, per_block * chunks * 64);
+            EXPECT_LE(g.shared_bytes, 48U * 1024U);
+          }
+}
+
+TEST(GemvGeometry, RowsOfModelsTakeOnePassWithTheVariantThatIsMeantForThem) {
+  EXPECT_EQ(gemv_variant(4096), KernelId::kGemvQ1G128);
+  EXPECT_EQ(gemv_variant(8192), KernelId::kGemvQ1G128);
+  EXPECT_EQ(gemv_variant(12288), KernelId::kGemvQ1G128Deep);
+  EXPECT_EQ(gemv_geometry(KernelId::kGemvQ1G128, 4096, 4096, 132).threads, 512U);
+  EXPECT_EQ(gemv_geometry(KernelId::kGemvQ1G128, 4096, 4096, 132).blocks, 128U);
+  EXPECT_EQ(gemv_geometry(KernelId::kGemvQ1G128Deep, 4096, 12288, 132).threads, 768U);
 }
 
 TEST(RecordLayout, HoldsPlanesAndScalesOfWholeChunks) {

@@ -22,16 +22,21 @@ RecordLayout record_layout(std::int64_t width) {
   return layout;
 }
 
-GemvGeometry gemv_geometry(std::int64_t outputs, std::int64_t inputs, int cores, int target_warps,
-                           int blocks_per_core) {
-  // Of a block: what the kernel was compiled for.
-  const std::int64_t most_warps = target_warps > 0 ? std::min(target_warps, 24) : 24;
+KernelId gemv_variant(std::int64_t inputs) {
+  // 16 chunks fill a block of b1_mma, which was the faster one below (H200, docs/cuda.md).
+  constexpr std::int64_t kDeepInputs = 16 * kTernGroup * kTernChunkGroups;
+  return inputs > kDeepInputs ? KernelId::kGemvQ1G128Deep : KernelId::kGemvQ1G128;
+}
+
+GemvGeometry gemv_geometry(KernelId kernel, std::int64_t outputs, std::int64_t inputs, int cores,
+                           int most_warps, int blocks_per_core) {
   const std::int64_t chunks = ceil_div(inputs, kTernGroup * kTernChunkGroups);
   const std::int64_t tiles = ceil_div(outputs, kTernTileRows);
-  const std::int64_t wanted = target_warps > 0 ? most_warps : 16;
+  const std::int64_t limit = info(kernel).max_threads / 32;
+  const std::int64_t wanted = most_warps > 0 ? std::min<std::int64_t>(most_warps, limit) : limit;
   // Whole tiles side by side, or the chunks of one tile in as few even passes as possible.
   const std::int64_t warps =
-      chunks <= wanted ? wanted / chunks * chunks : ceil_div(chunks, ceil_div(chunks, most_warps));
+      chunks <= wanted ? wanted / chunks * chunks : ceil_div(chunks, ceil_div(chunks, wanted));
   const std::int64_t resident =
       std::max<std::int64_t>(cores, 1) * (blocks_per_core > 0 ? blocks_per_core : 1);
   const std::int64_t side_by_side = std::max<std::int64_t>(warps / chunks, 1);
@@ -44,6 +49,7 @@ GemvGeometry gemv_geometry(std::int64_t outputs, std::int64_t inputs, int cores,
   if (ceil_div(tiles, blocks) > most_tiles)
     blocks = ceil_div(ceil_div(tiles, most_tiles), resident) * resident;
   GemvGeometry g;
+  g.kernel = kernel;
   g.blocks = narrow(blocks);
   g.threads = narrow(warps * 32);
   g.shared_bytes =
@@ -52,7 +58,7 @@ GemvGeometry gemv_geometry(std::int64_t outputs, std::int64_t inputs, int cores,
 }
 
 Launch gemv_launch(const TernGemvParams& p, unsigned rows, const GemvGeometry& g) {
-  Launch launch{KernelId::kGemvQ1G128, g.blocks, rows, g.threads, g.shared_bytes, {}};
+  Launch launch{g.kernel, g.blocks, rows, g.threads, g.shared_bytes, {}};
   launch.set(p);
   return launch;
 }

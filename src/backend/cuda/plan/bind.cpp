@@ -10,8 +10,8 @@ using program::ValueId;
 class Binder {
  public:
   using WeightOffset = std::function<std::uint64_t(program::WeightId)>;
-  Binder(const CudaPlan& plan, ValueId result, const WeightOffset& weight_offset)
-      : plan_(plan), result_(result), weight_offset_(weight_offset) {}
+  Binder(const CudaPlan& plan, std::size_t op, const WeightOffset& weight_offset)
+      : plan_(plan), op_(op), result_(plan.program.ops[op].result), weight_offset_(weight_offset) {}
 
   std::vector<Launch> operator()(const program::Embed& e) const {
     const program::WeightType& table = plan_.program.at(e.table).weight;
@@ -78,7 +78,8 @@ class Binder {
       p.flags |= static_cast<tern_u32>(kTernGemvBias);
       p.bias = weight(e.bias);
     }
-    return {gemv_launch(p, rows(result_), gemv_geometry(w.rows, w.inputs, plan_.profile.cores))};
+    return {gemv_launch(p, rows(result_),
+                        gemv_geometry(plan_.variants[op_], w.rows, w.inputs, plan_.profile.cores))};
   }
 
   std::vector<Launch> operator()(const program::GatherRows& e) const {
@@ -116,15 +117,16 @@ class Binder {
   }
 
   const CudaPlan& plan_;
+  std::size_t op_;
   ValueId result_;
   const WeightOffset& weight_offset_;
 };
 
 }  // namespace
 
-std::vector<Launch> bind_op(const CudaPlan& plan, const program::Op& op,
+std::vector<Launch> bind_op(const CudaPlan& plan, std::size_t op,
                             const std::function<std::uint64_t(program::WeightId)>& weight_offset) {
-  return std::visit(Binder(plan, op.result, weight_offset), op.kind);
+  return std::visit(Binder(plan, op, weight_offset), plan.program.ops[op].kind);
 }
 
 }  // namespace tern::cuda

@@ -1,7 +1,5 @@
 #include "backend/cuda/plan/cuda_plan.h"
 
-#include <array>
-
 #include "backend/choice/choose.h"
 #include "base/checked.h"
 
@@ -51,36 +49,47 @@ void place_values(CudaPlan& plan) {
     plan.output_bytes += bytes_of(plan, plan.views[output.value].root);
 }
 
-// Which kernel answers to an op, as the name that a pin uses; empty: none.
+// Which kernels answer to an op, as the names that a pin uses, fastest first; none: why.
 struct Answer {
   std::string_view op;
-  std::string_view variant;
+  std::vector<std::string_view> variants;
   int oldest = 0;      // architecture
   std::string reason;  // why there is none
 };
 
+Answer none(std::string reason) { return {{}, {}, 0, std::move(reason)}; }
+
+Answer answer_to_linear(const program::Program& p, const program::Linear& linear) {
+  const program::WeightType& w = p.at(linear.weight).weight;
+  if (p.at(linear.x).element != Element::kQuant)
+    return none("products of float rows have no kernel");
+  if (w.format != quant::Format::kQ1G128)
+    return none("only weights of format q1_g128 have a kernel");
+  Answer answer{"gemv_q1_g128", {}, 80, {}};
+  const KernelId first = gemv_variant(w.inputs);
+  answer.variants.push_back(info(first).variant);
+  for (const KernelInfo& kernel : kKernels)
+    if (kernel.name == answer.op && kernel.id != first) answer.variants.push_back(kernel.variant);
+  return answer;
+}
+
 Answer answer_to(const program::Program& p, const program::Op& op) {
   if (const auto* embed = std::get_if<program::Embed>(&op.kind)) {
     if (p.at(embed->table).weight.format == quant::Format::kQ1G128)
-      return {"embed", "q1_g128", 75, {}};
-    return {{}, {}, 0, "only tables of format q1_g128 have a kernel"};
+      return {"embed", {"q1_g128"}, 75, {}};
+    return none("only tables of format q1_g128 have a kernel");
   }
-  if (std::holds_alternative<program::RmsNorm>(op.kind)) return {"rms_norm", "block", 75, {}};
-  if (std::holds_alternative<program::GatherRows>(op.kind)) return {"gather_rows", "copy", 75, {}};
-  if (std::holds_alternative<program::Slice>(op.kind)) return {"view", "none", 0, {}};
+  if (std::holds_alternative<program::RmsNorm>(op.kind)) return {"rms_norm", {"block"}, 75, {}};
+  if (std::holds_alternative<program::GatherRows>(op.kind))
+    return {"gather_rows", {"copy"}, 75, {}};
+  if (std::holds_alternative<program::Slice>(op.kind)) return {"view", {}, 0, {}};
   if (const auto* quantize = std::get_if<program::Quantize>(&op.kind)) {
-    if (quantize->bits == 12 && quantize->group == 128) return {"quantize", "planes", 75, {}};
-    return {{}, {}, 0, "only 12 bits per 128 inputs have a kernel"};
+    if (quantize->bits == 12 && quantize->group == 128) return {"quantize", {"planes"}, 75, {}};
+    return none("only 12 bits per 128 inputs have a kernel");
   }
-  if (const auto* linear = std::get_if<program::Linear>(&op.kind)) {
-    const program::WeightType& w = p.at(linear->weight).weight;
-    if (p.at(linear->x).element != Element::kQuant)
-      return {{}, {}, 0, "products of float rows have no kernel"};
-    if (w.format != quant::Format::kQ1G128)
-      return {{}, {}, 0, "only weights of format q1_g128 have a kernel"};
-    return {"gemv_q1_g128", "b1_mma", 80, {}};
-  }
-  return {{}, {}, 0, "it has no kernel"};
+  if (const auto* linear = std::get_if<program::Linear>(&op.kind))
+    return answer_to_linear(p, *linear);
+  return none("it has no kernel");
 }
 
 std::string place_text(const program::Program& p, const program::Op& op) {
@@ -124,6 +133,7 @@ Result<std::shared_ptr<const backend::Plan>> make_cuda_plan(const program::Progr
   plan->profile = profile;
   TERN_ASSIGN(const std::vector<backend::Pin> pins, backend::parse_pins(options.pins));
   const int architecture = architecture_number(profile.architecture);
+  plan->variants.assign(program.ops.size(), KernelId::kGemvQ1G128);
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     const Answer answer = answer_to(program, program.ops[i]);
     if (!answer.reason.empty()) return refuse(program, i, answer.reason);
@@ -131,16 +141,21 @@ Result<std::shared_ptr<const backend::Plan>> make_cuda_plan(const program::Progr
       plan->steps.push_back({static_cast<std::uint32_t>(i), 1, "view", "nothing moves"});
       continue;
     }
-    const std::array candidates = {backend::Candidate{
-        answer.variant, architecture < answer.oldest
-                            ? fmt::format("sm_{} (this is {})", answer.oldest, profile.architecture)
-                            : std::string()}};
+    std::vector<backend::Candidate> candidates;
+    for (const std::string_view variant : answer.variants)
+      candidates.push_back(
+          {variant, architecture < answer.oldest
+                        ? fmt::format("sm_{} (this is {})", answer.oldest, profile.architecture)
+                        : std::string()});
     Result<backend::Choice> choice = backend::choose(answer.op, candidates, pins, plan->warnings);
     if (!choice.ok() && choice.error().code() == ErrorCode::kUnsupported)
       return refuse(program, i, choice.error().message());
     TERN_TRY(choice);
+    const std::string_view variant = answer.variants[choice->index];
+    for (const KernelInfo& kernel : kKernels)
+      if (kernel.name == answer.op && kernel.variant == variant) plan->variants[i] = kernel.id;
     plan->steps.push_back({static_cast<std::uint32_t>(i), 1,
-                           fmt::format("{}:{}", answer.op, answer.variant), choice->reason});
+                           fmt::format("{}:{}", answer.op, variant), choice->reason});
   }
   place_values(*plan);
   return std::shared_ptr<const backend::Plan>(std::move(plan));

@@ -14,6 +14,7 @@ namespace tern::cuda {
 struct CudaPlan : backend::Plan {
   std::vector<program::ViewOf> views;  // by ValueId
   program::BatchLayout block;          // of the device's copy of the batch block
+  std::vector<KernelId> variants;      // by op; of products only
   std::uint64_t status_offset = 0;     // in the arena: u32, set by kernels that met a bad index
 
   [[nodiscard]] std::int64_t rows_of(program::RowAxis axis) const {
@@ -27,10 +28,10 @@ struct CudaPlan : backend::Plan {
     const program::Program& program, const backend::DeviceProfile& profile,
     const backend::PlanOptions& options);
 
-// The launches of an op, with offsets into the weights, the arena and the block. weight_offset(id):
-// where a weight lies.
+// The launches of op number `op`, with offsets into the weights, the arena and the block.
+// weight_offset(id): where a weight lies.
 [[nodiscard]] std::vector<Launch> bind_op(
-    const CudaPlan& plan, const program::Op& op,
+    const CudaPlan& plan, std::size_t op,
     const std::function<std::uint64_t(program::WeightId)>& weight_offset);
 
 // "sm_90" -> 90; 0 for what is no CUDA architecture.
