@@ -11,9 +11,9 @@ Result<void> status_of(id<MTLCommandBuffer> buffer, const std::string& label, Co
   const NSInteger code = error == nil ? 0 : [error code];
   if (code == MTLCommandBufferErrorDeviceRemoved || code == MTLCommandBufferErrorAccessRevoked)
     context.mark_lost(reason);
-  return fail(code == MTLCommandBufferErrorOutOfMemory ? ErrorCode::kOutOfMemory
-                                                       : ErrorCode::kDevice,
-              "[metal] the command buffer '{}' failed with {}", label, reason);
+  return fail(
+      code == MTLCommandBufferErrorOutOfMemory ? ErrorCode::kOutOfMemory : ErrorCode::kDevice,
+      "[metal] the command buffer '{}' failed with {}", label, reason);
 }
 
 }  // namespace
@@ -107,11 +107,13 @@ CompletionRef Commands::commit() {
 Result<backend::AllocationRef> Commands::workspace(std::uint64_t bytes) {
   if (workspace_ && workspace_->bytes() >= bytes) return workspace_;
   return fail(ErrorCode::kOutOfMemory,
-              "[metal] a vendor product needs a workspace of {} bytes, the executable has {}", bytes,
-              workspace_ ? workspace_->bytes() : 0);
+              "[metal] a vendor product needs a workspace of {} bytes, the executable has {}",
+              bytes, workspace_ ? workspace_->bytes() : 0);
 }
 
-void Commands::retain(std::shared_ptr<const void> object) { retained_.push_back(std::move(object)); }
+void Commands::retain(std::shared_ptr<const void> object) {
+  retained_.push_back(std::move(object));
+}
 
 Result<void> Commands::before_vendor_call() {
   end_encoder();

@@ -8,9 +8,8 @@ namespace {
 constexpr std::string_view kEmulatorName = "Software Metal (test only)";
 
 int newest_family(id<MTLDevice> device) {
-  constexpr MTLGPUFamily kFamilies[] = {MTLGPUFamilyApple10, MTLGPUFamilyApple9,
-                                        MTLGPUFamilyApple8, MTLGPUFamilyApple7,
-                                        MTLGPUFamilyApple6};
+  constexpr MTLGPUFamily kFamilies[] = {MTLGPUFamilyApple10, MTLGPUFamilyApple9, MTLGPUFamilyApple8,
+                                        MTLGPUFamilyApple7, MTLGPUFamilyApple6};
   int number = 10;
   for (const MTLGPUFamily family : kFamilies) {
     if ([device supportsFamily:family]) return number;

@@ -138,9 +138,9 @@ Result<backend::OutputRows> MetalExecutable::output(std::size_t index) const {
 }
 
 Result<double> MetalExecutable::run_ops(std::size_t begin, std::size_t end) {
-  TERN_ASSIGN(const std::unique_ptr<Commands> commands,
-              Commands::begin(core_->context, fmt::format("op {} of {}", begin,
-                                                          plan_->program.name)));
+  TERN_ASSIGN(
+      const std::unique_ptr<Commands> commands,
+      Commands::begin(core_->context, fmt::format("op {} of {}", begin, plan_->program.name)));
   TERN_TRY(record(*commands, begin, end));
   const auto buffer = Owned<id<MTLCommandBuffer>>::shared(commands->buffer());
   TERN_TRY(commands->commit()->wait());

@@ -32,6 +32,7 @@ class Flattener {
         TERN_TRY(add(name.substr(0, name.find('"')), source.name));
       } else if (!line.starts_with("#pragma once")) {
         text_ += line;
+        if (!line.ends_with('\n')) text_ += '\n';
       }
     }
     return {};

@@ -49,7 +49,7 @@ class Pipelines {
   const std::string library_path_;
   mutable std::mutex mutex_;
   bool has_tried_prebuilt_ = false;
-  Library prebuilt_;                                     // all kernels
+  Library prebuilt_;                                      // all kernels
   std::map<std::string, Library, std::less<>> compiled_;  // by source, where there is no other
   std::map<KernelId, PipelineState> states_;
   std::map<KernelId, Error> failures_;

@@ -23,13 +23,15 @@ std::string cut(std::string text) {
 
 Result<id<MTLComputePipelineState>> Pipelines::pipeline(KernelId kernel_id) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = states_.find(kernel_id); found != states_.end()) return found->second.get();
+  if (const auto found = states_.find(kernel_id); found != states_.end())
+    return found->second.get();
   if (const auto found = failures_.find(kernel_id); found != failures_.end()) return found->second;
   @autoreleasepool {
     Result<PipelineState> made = make(info(kernel_id));
     if (!made.ok()) {
       // What the device did may pass; what the kernel is will not.
-      if (made.error().code() == ErrorCode::kUnsupported) failures_.emplace(kernel_id, made.error());
+      if (made.error().code() == ErrorCode::kUnsupported)
+        failures_.emplace(kernel_id, made.error());
       return made.error();
     }
     return states_.emplace(kernel_id, std::move(made).value()).first->second.get();
@@ -67,8 +69,8 @@ Result<id<MTLLibrary>> Pipelines::library_for(const KernelInfo& kernel) {
   if (prebuilt_) {
     for (NSString* name in [prebuilt_.get() functionNames])
       if (text_of(name) == kernel.entry) return prebuilt_.get();
-    warnings_.push_back(fmt::format("[metal] the library of this program lacks kernel {}",
-                                    kernel.entry));
+    warnings_.push_back(
+        fmt::format("[metal] the library of this program lacks kernel {}", kernel.entry));
   }
   if (const auto found = compiled_.find(kernel.source); found != compiled_.end())
     return found->second.get();
@@ -85,8 +87,8 @@ Result<Pipelines::Library> Pipelines::load_prebuilt() {
         newLibraryWithURL:[NSURL fileURLWithPath:ns_string(library_path_)]
                     error:&error]);
   } else if (!bytes.empty()) {
-    dispatch_data_t data = dispatch_data_create(bytes.data(), bytes.size(), nullptr,
-                                                DISPATCH_DATA_DESTRUCTOR_DEFAULT);
+    dispatch_data_t data =
+        dispatch_data_create(bytes.data(), bytes.size(), nullptr, DISPATCH_DATA_DESTRUCTOR_DEFAULT);
     library = Library([context_->device() newLibraryWithData:data error:&error]);
 #if !__has_feature(objc_arc)
     dispatch_release(data);
@@ -96,8 +98,8 @@ Result<Pipelines::Library> Pipelines::load_prebuilt() {
                 "[metal] this program has no compiled kernels; they are compiled at every start");
   }
   if (!library)
-    return fail(ErrorCode::kUnsupported, "[metal] the library of compiled kernels does not load: {}",
-                cut(text_of(error)));
+    return fail(ErrorCode::kUnsupported,
+                "[metal] the library of compiled kernels does not load: {}", cut(text_of(error)));
   ++libraries_loaded_;
   return library;
 }
@@ -123,8 +125,7 @@ Result<Pipelines::Library> Pipelines::compile(const KernelInfo& kernel) {
 Result<Pipelines::PipelineState> Pipelines::make_state(id<MTLLibrary> library,
                                                        std::string_view entry) {
   Owned<id<MTLFunction>> function([library newFunctionWithName:ns_string(entry)]);
-  if (!function)
-    return fail(ErrorCode::kUnsupported, "[metal] the library lacks kernel {}", entry);
+  if (!function) return fail(ErrorCode::kUnsupported, "[metal] the library lacks kernel {}", entry);
   Owned<MTLComputePipelineDescriptor*> descriptor([[MTLComputePipelineDescriptor alloc] init]);
   [descriptor.get() setLabel:ns_string(entry)];
   [descriptor.get() setComputeFunction:function.get()];
@@ -175,10 +176,11 @@ Result<void> Pipelines::check_params(id<MTLLibrary> library, const KernelInfo& k
   std::uint64_t mark[2] = {};
   std::memcpy(mark, memory->contents(), sizeof mark);
   if (mark[0] == kernel.params_bytes && mark[1] == kernel.params_layout) return {};
-  return fail(ErrorCode::kUnsupported,
-              "[metal] kernel {} takes parameters of {} bytes and layout {:08x}, this program gives "
-              "{} and {:08x}",
-              kernel.entry, mark[0], mark[1], kernel.params_bytes, kernel.params_layout);
+  return fail(
+      ErrorCode::kUnsupported,
+      "[metal] kernel {} takes parameters of {} bytes and layout {:08x}, this program gives "
+      "{} and {:08x}",
+      kernel.entry, mark[0], mark[1], kernel.params_bytes, kernel.params_layout);
 }
 
 }  // namespace tern::metal

@@ -85,7 +85,8 @@ class Filler {
 
 }  // namespace
 
-// Puts each weight into the last buffer that has room for it; a buffer is as large as what is in it.
+// Puts each weight into the last buffer that has room for it; a buffer is as large as what is in
+// it.
 Result<void> MetalWeights::allocate(const program::WeightSet& set, const Context& context) {
   const std::uint64_t most = context.describe().max_buffer_bytes;
   std::vector<std::uint64_t> sizes;

@@ -12,19 +12,19 @@
 
 // Metal has no pointer without an address space, not even in sizeof.
 #undef TERN_LAYOUT_FIELD
-#define TERN_LAYOUT_FIELD(hash, type, field)                                              \
-  (((hash) * 16777619U) ^ (static_cast<tern_u32>(__builtin_offsetof(type, field)) * 257U + \
-                           static_cast<tern_u32>(sizeof(type::field))))
+#define TERN_LAYOUT_FIELD(hash, type, field)                                             \
+  (((hash)*16777619U) ^ (static_cast<tern_u32>(__builtin_offsetof(type, field)) * 257U + \
+                         static_cast<tern_u32>(sizeof(type::field))))
 
 // A kernel of one thread beside an entry point: writes size and layout of its parameter block.
 #undef TERN_EXPORT_LAYOUT
-#define TERN_EXPORT_LAYOUT(entry, type, layout)                                \
-  kernel void entry##_params_mark(device tern_u64* mark [[buffer(0)]],         \
+#define TERN_EXPORT_LAYOUT(entry, type, layout)                                    \
+  kernel void entry##_params_mark(device tern_u64* mark [[buffer(0)]],             \
                                   uint thread_index [[thread_position_in_grid]]) { \
-    if (thread_index == 0U) {                                                  \
-      mark[0] = sizeof(type);                                                  \
-      mark[1] = layout;                                                        \
-    }                                                                          \
+    if (thread_index == 0U) {                                                      \
+      mark[0] = sizeof(type);                                                      \
+      mark[1] = layout;                                                            \
+    }                                                                              \
   }
 
 namespace tern {

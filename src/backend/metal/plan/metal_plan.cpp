@@ -121,22 +121,6 @@ int family_number(std::string_view architecture) {
   return number;
 }
 
-Result<backend::DeviceProfile> named_profile(std::string_view name) {
-  if (name != "m4-pro")
-    return fail(ErrorCode::kNotFound, "[metal] there is no profile '{}'; known is m4-pro", name);
-  // What Apple states: 20 cores of 128 lanes at 1.578 GHz (an estimate from published figures),
-  // 273 GB/s; of 24 GB a process may keep about two thirds on the GPU.
-  backend::DeviceProfile p;
-  p.name = "m4-pro";
-  p.kind = backend::DeviceKind::kMetal;
-  p.architecture = "apple9";
-  p.memory_bytes = std::uint64_t{16} << 30;
-  p.read_gbps = 273;
-  p.cores = 20;
-  p.fused_multiply_adds = 20 * 128 * 1.578e9;
-  return p;
-}
-
 LayoutEstimate estimate_layout(const program::WeightDecl& d) {
   const quant::FormatInfo& format = quant::info(d.format);
   const auto aligned = [](std::uint64_t bytes) {

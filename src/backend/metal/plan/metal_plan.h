@@ -38,9 +38,6 @@ using WeightPlaceFn = std::function<WeightPlace(program::WeightId)>;
 // "apple9" -> 9; 0 for what is no Apple GPU family.
 [[nodiscard]] int family_number(std::string_view architecture);
 
-// What a planner must know of a machine that is not here. Names: "m4-pro".
-[[nodiscard]] Result<backend::DeviceProfile> named_profile(std::string_view name);
-
 // Bytes and name of one weight's layout: a pure function of its declaration. An empty name: there
 // is no layout, because no kernel reads it.
 struct LayoutEstimate {
