@@ -10,6 +10,12 @@ namespace tern::cuda {
 namespace {
 
 // f32 multiply-adds of a multiprocessor in a clock.
+// What clocks and widths allow, until a calibration measures it: two transfers a clock and pin; a
+// multiply-add a lane and clock; matrix units at eight times that, which the slowest of sm_80 and
+// later reach.
+backend::DeviceRates assumed_rates(int memory_khz, int bus_bits, int clock_khz, int cores,
+                                   int architecture);
+
 int lanes_of(int architecture) { return architecture == 80 || architecture == 75 ? 64 : 128; }
 
 Result<DeviceInfo> describe_device(const DriverApi& api, int ordinal, int driver_version) {
@@ -36,11 +42,24 @@ Result<DeviceInfo> describe_device(const DriverApi& api, int ordinal, int driver
   p.architecture = fmt::format("sm_{}", architecture);
   p.memory_bytes = bytes;
   p.cores = std::max(attribute(kMultiprocessors), 1);
-  // Two transfers a clock and pin; a stated rate, until one is measured.
-  p.read_gbps = 2e-6 * attribute(kMemoryClockKilohertz) * attribute(kMemoryBusBits) / 8;
-  p.fused_multiply_adds =
-      1e3 * attribute(kClockKilohertz) * p.cores * static_cast<double>(lanes_of(architecture));
+  p.maker_name = name;
+  p.driver = info.driver;
+  p.total_memory_bytes = bytes;
+  p.rates = assumed_rates(attribute(kMemoryClockKilohertz), attribute(kMemoryBusBits),
+                          attribute(kClockKilohertz), p.cores, architecture);
   return info;
+}
+
+backend::DeviceRates assumed_rates(int memory_khz, int bus_bits, int clock_khz, int cores,
+                                   int architecture) {
+  backend::DeviceRates rates;
+  rates.cores = cores;
+  rates.bandwidth = backend::gigabytes_per_second(2e-6 * memory_khz * bus_bits / 8);
+  const double f32 = 2e-6 * clock_khz * cores * static_cast<double>(lanes_of(architecture));
+  rates.peak.fill(backend::gigaflop_per_second(8 * f32));
+  rates.peak[static_cast<std::size_t>(backend::Arithmetic::kF32)] =
+      backend::gigaflop_per_second(f32);
+  return rates;
 }
 
 }  // namespace

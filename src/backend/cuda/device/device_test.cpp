@@ -101,7 +101,8 @@ TEST_F(CudaDeviceTest, DevicesAreListedWithMemoryDriverAndArchitecture) {
   EXPECT_EQ(infos[1].profile.cores, 132);
   EXPECT_EQ(infos[1].driver, "13.0");
   EXPECT_EQ(infos[1].product, "Fake H200");
-  EXPECT_NEAR(infos[1].profile.read_gbps, 4917, 1);
+  ASSERT_TRUE(infos[1].profile.rates.has_value());
+  EXPECT_NEAR(infos[1].profile.rates->bandwidth.value() / 1e9, 4917, 1);
 }
 
 TEST_F(CudaDeviceTest, C51_AProgramIsCapturedOnceAndReplayed) {
@@ -254,8 +255,7 @@ TEST_F(CudaDeviceTest, OutOfMemoryNamesNeedAndHave) {
   const Result<Loaded> l = load();
   ASSERT_FALSE(l.ok());
   EXPECT_EQ(l.error().code(), ErrorCode::kOutOfMemory);
-  EXPECT_NE(l.error().message().find("the weights: "), std::string::npos)
-      << l.error().message();
+  EXPECT_NE(l.error().message().find("the weights: "), std::string::npos) << l.error().message();
   EXPECT_NE(l.error().message().find("4096 of 4096 bytes are free"), std::string::npos);
 }
 

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "backend/gpu/profiles/profiles.h"
 #include "backend/metal/device/embedded.h"
 #include "backend/metal/metal_backend.h"
 #include "backend/metal/plan/metal_plan.h"
+#include "backend/profile_file.h"
 #include "program/builder.h"
 #include "program/passes/passes.h"
 
@@ -18,8 +18,8 @@ using quant::Format;
 
 struct Model {
   program::WeightSet set;
-  program::WeightId table = set.add(
-      {"table", Format::kQ1G128, 100, 256, program::kUseLookup | program::kUseMatmul, {}});
+  program::WeightId table =
+      set.add({"table", Format::kQ1G128, 100, 256, program::kUseLookup | program::kUseMatmul, {}});
   program::WeightId norm = set.add({"norm", Format::kF32, 1, 256, program::kUseVector, {}});
   program::WeightId wide = set.add({"wide", Format::kQ1G128, 256, 256, program::kUseMatmul, {}});
   program::WeightId ternary =
@@ -37,7 +37,7 @@ struct Model {
   }
   [[nodiscard]] static Result<std::shared_ptr<const backend::Plan>> plan(
       const program::Program& program, const backend::PlanOptions& options = {}) {
-    return MetalBackend().plan(program, gpu::load_profile("m4-pro").value(), options);
+    return MetalBackend().plan(program, backend::find_profile("m4-pro").value(), options);
   }
 };
 
@@ -45,8 +45,7 @@ TEST(MetalPlan, TheSmallProgramIsPlannedWithoutADevice) {
   const Model m;
   backend::PlanOptions options;
   options.limits = {4, 2, 2, 4};
-  const auto plan =
-      Model::plan(m.program(m.wide, program::Activations::kI12), options).value();
+  const auto plan = Model::plan(m.program(m.wide, program::Activations::kI12), options).value();
   std::vector<std::string> kernels;
   for (const backend::PlanStep& step : plan->steps) kernels.push_back(step.kernel);
   const std::vector<std::string> expected = {
