@@ -239,7 +239,7 @@ TEST_F(CudaDeviceTest, SubmitRefusesWhatTheBlockMayNotHold) {
   b.pages = {0};
   EXPECT_EQ(code(b), ErrorCode::kInvalidArgument) << "there are no pages";
   EXPECT_EQ(fake_.calls("cuGraphLaunch"), 0);
-  CancelToken cancel;
+  const CancelToken cancel = CancelToken::make();
   cancel.request();
   EXPECT_EQ(l.device->submit(*l.executable, block({1}), cancel).error().code(),
             ErrorCode::kCancelled);
@@ -320,14 +320,15 @@ TEST_F(CudaDeviceTest, DiagnosticsLookAtEveryStep) {
   const auto seconds = l.device->time_steps(*l.executable, block({1}), 3).value();
   ASSERT_EQ(seconds.size(), program_.ops.size());
   for (const double s : seconds) EXPECT_DOUBLE_EQ(s, 1e-3);
+  std::uint32_t written = 0x7FC00000U;  // NaN
   fake_.kernel = [&](const FakeDriver::Launched& launch) {
     if (launch.entry != "rms_norm") return;
     TernRmsNormParams p{};
     std::memcpy(&p, launch.params.data(), sizeof p);
-    *reinterpret_cast<std::uint32_t*>(launch.arena + p.y) = 0x7FC00000U;
+    *reinterpret_cast<std::uint32_t*>(launch.arena + p.y) = written;
   };
   EXPECT_EQ(l.device->first_non_finite(*l.executable, block({1})).value(), "rms_norm in layer 0");
-  fake_.kernel = {};
+  written = 0;
   EXPECT_EQ(l.device->first_non_finite(*l.executable, block({1})).value(), "");
 }
 

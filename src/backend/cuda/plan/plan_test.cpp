@@ -171,7 +171,7 @@ TEST_F(CudaUploadTest, ProgressCountsBytesAndCancelStops) {
   }).value();
   EXPECT_EQ(last, first_.size() + second_.size());
   EXPECT_EQ(total, last);
-  CancelToken cancel;
+  const CancelToken cancel = CancelToken::make();
   cancel.request();
   EXPECT_EQ(upload({}, cancel).error().code(), ErrorCode::kCancelled);
   EXPECT_EQ(fake_.allocated_bytes(), 0U);
