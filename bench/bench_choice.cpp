@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "backend/cpu/kernel_set.h"
 #include "backend/cpu/product_choice.h"
 #include "backend/registry.h"
 
