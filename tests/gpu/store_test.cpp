@@ -138,8 +138,11 @@ TEST_F(GpuStore, EveryEmbeddedCubinMatchesItsSource) {
   EXPECT_GE(images.table().kernels.size(), cuda::kKernelSources.size());
   for (const cuda::KernelSource& source : cuda::kKernelSources) {
     const std::string hash = gpu::source_hash(cuda::describe_kernel(source).value().code.sources);
-    for (const gpu::EmbeddedKernel& kernel : images.table().kernels)
-      if (kernel.stem == source.stem) EXPECT_EQ(kernel.source_hash, hash) << source.stem;
+    for (const gpu::EmbeddedKernel& kernel : images.table().kernels) {
+      if (kernel.stem == source.stem) {
+        EXPECT_EQ(kernel.source_hash, hash) << source.stem;
+      }
+    }
   }
 }
 

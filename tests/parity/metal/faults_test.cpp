@@ -87,8 +87,8 @@ INSTANTIATE_TEST_SUITE_P(Metal, EveryNth,
                                          Fault{SWM_PIPELINE, "pipeline"}, Fault{SWM_QUEUE, "queue"},
                                          Fault{SWM_COMMAND_BUFFER, "command buffer"},
                                          Fault{SWM_COMMIT, "commit"}),
-                         [](const auto& info) {
-                           std::string name = info.param.name;
+                         [](const auto& fault) {
+                           std::string name = fault.param.name;
                            for (char& c : name) c = c == ' ' ? '_' : c;
                            return name;
                          });

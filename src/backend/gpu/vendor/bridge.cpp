@@ -61,13 +61,13 @@ class State {
 
  private:
   using PlanRef = ObjectCache<PlanKey, VendorPlan>::Ref;
-  using Kernels = ObjectPool<KernelKey, VendorKernel>;
+  using Kernels = ObjectPool<GemmKernelKey, VendorKernel>;
 
   Result<void> check_devices(const GemmProblem& problem) const;
   Result<std::vector<OperandName>> proven_operands(const GemmProblem& problem,
                                                    std::uint64_t generation);
   Result<PlanRef> plan_object(std::string_view op, const PlanKey& key, std::uint64_t generation);
-  Result<Kernels::Lease> kernel_object(std::string_view op, const KernelKey& key);
+  Result<Kernels::Lease> kernel_object(std::string_view op, const GemmKernelKey& key);
   Result<MatrixRef> matrix(std::string_view op, const Operand& operand, std::uint32_t batch,
                            bool is_cached, std::uint64_t generation, EncodeContext& context);
   Result<void> encode_conversions(const GemmPlan& plan, const Lowered& lowered,
@@ -131,7 +131,7 @@ Result<State::PlanRef> State::plan_object(std::string_view op, const PlanKey& ke
   });
 }
 
-Result<State::Kernels::Lease> State::kernel_object(std::string_view op, const KernelKey& key) {
+Result<State::Kernels::Lease> State::kernel_object(std::string_view op, const GemmKernelKey& key) {
   return kernels_.take(key, [&] {
     return made<VendorKernel>(op, name(), "make a kernel object",
                               [&] { return api_->make_kernel(key); });

@@ -38,9 +38,9 @@ struct FakePlan final : VendorPlan {
   PlanKey key;
 };
 struct FakeKernel final : VendorKernel {
-  FakeKernel(Counter counter, const KernelKey& k) : counted(std::move(counter)), key(k) {}
+  FakeKernel(Counter counter, const GemmKernelKey& k) : counted(std::move(counter)), key(k) {}
   Counted counted;
-  KernelKey key;
+  GemmKernelKey key;
   std::atomic<int> users{0};
 };
 struct FakeDescriptor final : VendorDescriptor {
@@ -233,7 +233,7 @@ Result<std::unique_ptr<VendorPlan>> FakeVendor::make_plan(const PlanKey& key) {
   });
 }
 
-Result<std::unique_ptr<VendorKernel>> FakeVendor::make_kernel(const KernelKey& key) {
+Result<std::unique_ptr<VendorKernel>> FakeVendor::make_kernel(const GemmKernelKey& key) {
   return make<VendorKernel>(Step::kKernel, [&](Counter counter) {
     return std::make_unique<FakeKernel>(std::move(counter), key);
   });

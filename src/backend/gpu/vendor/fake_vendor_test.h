@@ -89,7 +89,7 @@ class FakeVendor final : public VendorApi {
   [[nodiscard]] const backend::VendorLimits& limits() const override { return row; }
   [[nodiscard]] VendorObjects objects() const override { return made_objects; }
   Result<std::unique_ptr<VendorPlan>> make_plan(const PlanKey& key) override;
-  Result<std::unique_ptr<VendorKernel>> make_kernel(const KernelKey& key) override;
+  Result<std::unique_ptr<VendorKernel>> make_kernel(const GemmKernelKey& key) override;
   Result<std::unique_ptr<VendorDescriptor>> make_descriptor(const DescriptorKey& key) override;
   Result<std::unique_ptr<VendorView>> make_view(const ViewKey& key, const AllocationRef& memory,
                                                 const VendorDescriptor* descriptor) override;

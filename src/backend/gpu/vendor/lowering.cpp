@@ -119,7 +119,7 @@ PlanKey plan_key(const GemmProblem& problem, const VendorCall& call, const Lower
   return key;
 }
 
-KernelKey kernel_key(const GemmProblem& problem, const VendorCall& call, std::uint64_t device) {
+GemmKernelKey kernel_key(const GemmProblem& problem, const VendorCall& call, std::uint64_t device) {
   return {.device = device,
           .m = problem.m(),
           .n = problem.n(),

@@ -26,8 +26,8 @@ struct Lowered {
 
 [[nodiscard]] PlanKey plan_key(const backend::GemmProblem& problem, const backend::VendorCall& call,
                                const Lowered& lowered, const VendorApi& api);
-[[nodiscard]] KernelKey kernel_key(const backend::GemmProblem& problem,
-                                   const backend::VendorCall& call, std::uint64_t device);
+[[nodiscard]] GemmKernelKey kernel_key(const backend::GemmProblem& problem,
+                                       const backend::VendorCall& call, std::uint64_t device);
 [[nodiscard]] DescriptorKey descriptor_key(const backend::Operand& operand, std::uint32_t batch,
                                            std::uint64_t device);
 

@@ -41,7 +41,7 @@ std::uint64_t hash_of(const PlanKey& key) {
       .value();
 }
 
-std::uint64_t hash_of(const KernelKey& key) {
+std::uint64_t hash_of(const GemmKernelKey& key) {
   return Hasher(key.m, key.n, key.k, key.is_a_transposed, key.is_b_transposed, key.alpha_bits,
                 key.beta_bits)
       .value();
@@ -59,7 +59,7 @@ Result<std::unique_ptr<VendorPlan>> VendorApi::make_plan(const PlanKey&) {
   return lacks(limits().name, "plans");
 }
 
-Result<std::unique_ptr<VendorKernel>> VendorApi::make_kernel(const KernelKey&) {
+Result<std::unique_ptr<VendorKernel>> VendorApi::make_kernel(const GemmKernelKey&) {
   return lacks(limits().name, "kernel objects");
 }
 

@@ -51,14 +51,14 @@ struct PlanKey {
 
 // A kernel object that changes while it encodes (MPSMatrixMultiplication). Scalars as their bits,
 // so that a NaN equals itself.
-struct KernelKey {
+struct GemmKernelKey {
   std::uint64_t device = 0;
   std::uint64_t m = 0, n = 0, k = 0;
   bool is_a_transposed = false, is_b_transposed = false;
   std::uint32_t alpha_bits = 0, beta_bits = 0;
   [[nodiscard]] float alpha() const { return std::bit_cast<float>(alpha_bits); }
   [[nodiscard]] float beta() const { return std::bit_cast<float>(beta_bits); }
-  friend bool operator==(const KernelKey&, const KernelKey&) = default;
+  friend bool operator==(const GemmKernelKey&, const GemmKernelKey&) = default;
 };
 
 struct DescriptorKey {
@@ -78,7 +78,7 @@ struct ViewKey {
 };
 
 [[nodiscard]] std::uint64_t hash_of(const PlanKey& key);
-[[nodiscard]] std::uint64_t hash_of(const KernelKey& key);
+[[nodiscard]] std::uint64_t hash_of(const GemmKernelKey& key);
 [[nodiscard]] std::uint64_t hash_of(const DescriptorKey& key);
 [[nodiscard]] std::uint64_t hash_of(const ViewKey& key);
 
@@ -169,7 +169,7 @@ class VendorApi {
   [[nodiscard]] virtual std::uint64_t workspace_limit() const { return 0; }
 
   virtual Result<std::unique_ptr<VendorPlan>> make_plan(const PlanKey& key);
-  virtual Result<std::unique_ptr<VendorKernel>> make_kernel(const KernelKey& key);
+  virtual Result<std::unique_ptr<VendorKernel>> make_kernel(const GemmKernelKey& key);
   virtual Result<std::unique_ptr<VendorDescriptor>> make_descriptor(const DescriptorKey& key);
   virtual Result<std::unique_ptr<VendorView>> make_view(const ViewKey& key,
                                                         const AllocationRef& memory,
