@@ -3,17 +3,22 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "backend/metal/metal_backend.h"
+#include "base/error.h"
 #include "program/builder.h"
 #include "program/passes/passes.h"
 #include "reference/rms_norm.h"
+#include "swmetal/swmetal.h"
 #include "tests/parity/metal/expectation.h"
 #include "tests/parity/metal/rig.h"
 
@@ -87,6 +92,15 @@ class SmallModel {
   program::WeightSet set_;
   program::WeightId table_ = 0, norm_ = 0, wide_ = 0;
 };
+
+// Objects of the emulator that are alive, once no more than `most` are: what a step used goes on a
+// thread of the queue's, shortly after its end. Gives up after some seconds.
+[[nodiscard]] inline std::uint64_t live_objects(const char* class_name, std::uint64_t most) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (swm_live_objects(class_name) > most && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return swm_live_objects(class_name);
+}
 
 struct Loaded {
   std::shared_ptr<backend::Device> device;
