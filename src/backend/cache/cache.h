@@ -84,6 +84,7 @@ struct Lookup {
 struct PutOutcome {
   bool stored = false;
   std::string why;  // not stored: the reason
+  FileMark mark;    // stored: the file that was written
 };
 
 struct ListedEntry {
@@ -148,32 +149,61 @@ class Cache {
   [[nodiscard]] std::string path_of(const Key& key) const;
 
  private:
+  // What a file was found to be.
+  struct Examined {
+    std::optional<Entry> entry;
+    std::string why;  // no entry: the reason
+    bool exists = false;
+    bool is_ours = false;  // a file of this user: may be removed
+    FileMark mark;
+  };
+  enum class Found { kEntry, kLock, kLeftover, kScratch, kFolder, kForeign };
+  struct WalkItem {
+    Found found;
+    ListedEntry entry;
+  };
+
   Cache(Options options, System system);
   Result<void> prepare_base();
-  bool ensure_folder(const Key& key, bool create);
+  // The folder of a key (or of its architecture), looked at once. With `create` it is made.
+  bool ensure_folder(const Key& key, bool with_fan, bool create, std::string& why);
   bool check_folder(const std::string& path, bool create, std::string& why);
+  void forget_folders();
   void turn_off(const std::string& why);
   void warn_once(const std::string& kind, const std::string& text);
-  Result<Entry> read_entry(const std::string& path, FileMark* examined, bool* exists);
-  PutOutcome write_entry(const std::string& folder, const std::string& path,
-                         std::span<const std::byte> bytes);
-  void remove_leftovers(const std::string& folder, bool scratch);
-  void touch_if_old(const std::string& path, std::int64_t modified_ns, const FileMark& mark);
+  [[nodiscard]] bool is_on() const { return mode() == Mode::kOn; }
+
+  Examined examine(const std::string& path);
+  void read_checked(int descriptor, std::uint64_t bytes, Examined& examined);
+  void touch_if_old(const FileMark& mark);
+  int write_entry(const std::string& folder, const std::string& stem,
+                  std::span<const std::byte> bytes, PutOutcome& outcome);
+  int write_temporary(const std::string& path, std::span<const std::byte> bytes, bool& exists,
+                      PutOutcome& outcome);
+  KeyLock wait_for(const Key& key, int descriptor);
+
+  [[nodiscard]] std::vector<WalkItem> walk();
+  void walk_folder(const std::string& path, const ListedEntry& place, int depth,
+                   std::vector<WalkItem>& items);
+  bool is_abandoned(const std::string& path, bool is_folder);
+  void remove_leftovers(const std::string& folder);
   void note_put(std::uint64_t bytes);
+  void clear_item(const WalkItem& item, const ClearOptions& options, ClearReport& report);
+  bool is_of_other_build(const ListedEntry& entry);
 
   Options options_;
   System system_;
   std::string root_;
 
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  // guards what follows; never held during a call of the system
   Mode mode_ = Mode::kOff;
-  std::string why_off_;
+  std::string why_off_ = "there is no folder for it";
   std::set<std::string> checked_;    // folders that were looked at
   std::set<std::string> warned_;     // kinds of trouble that were told
   std::set<std::string> given_up_;   // keys that are not waited for again
-  std::set<std::string> swept_;      // folders whose leftovers were looked at
+  std::set<std::string> swept_;      // folders whose leftovers were removed
   bool is_counted_ = false;          // the two below are known
-  std::uint64_t counted_bytes_ = 0;  // at the last listing, plus own puts since
+  std::uint64_t counted_bytes_ = 0;  // at the last listing, and own puts since
   std::uint64_t counted_entries_ = 0;
   std::uint64_t added_bytes_ = 0;  // own puts since the last listing
 };

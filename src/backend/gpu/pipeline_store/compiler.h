@@ -36,7 +36,7 @@ struct CompilerIdentity {
 struct CompileJob {
   const CodeInputs& code;
   std::string target;
-  std::string scratch;             // an empty private folder
+  std::string scratch;             // an empty private folder, for one that needs it
   std::span<const std::byte> ptx;  // tier driver: the embedded PTX
 };
 
@@ -68,6 +68,7 @@ class Compiler {
   // Errors: kNotFound (absence is normal), anything else: it is there and does not work.
   [[nodiscard]] virtual Result<CompilerIdentity> identity() = 0;
   [[nodiscard]] virtual CompileResult compile(const CompileJob& job) = 0;
+  [[nodiscard]] virtual bool needs_scratch() const { return false; }
   // What one kernel usually takes, to decide about a notice.
   [[nodiscard]] virtual std::int64_t expected_ms() const { return 500; }
 };

@@ -4,17 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "backend/cache/cache.h"
-#include "backend/cache/single_flight.h"
 #include "backend/gpu/pipeline_store/compiler.h"
 #include "backend/gpu/pipeline_store/device_description.h"
 #include "backend/gpu/pipeline_store/embedded.h"
@@ -75,19 +70,9 @@ class Store {
 
   // Of every pipeline that was handed out, in order of name.
   [[nodiscard]] std::vector<PipelineReport> reports() const;
-  [[nodiscard]] const DeviceDescription& device() const { return device_; }
+  [[nodiscard]] const DeviceDescription& device() const;
 
  private:
-  struct Work;      // one kernel on its way through the tiers
-  struct Artefact;  // bytes with their key and origin
-  struct Embedded;  // modules of embedded images
-
-  DeviceDescription device_;
-  std::shared_ptr<Loader> loader_;
-  EmbeddedTable embedded_;
-  std::vector<std::shared_ptr<Compiler>> compilers_;
-  StoreOptions options_;
-
   struct State;
   std::unique_ptr<State> state_;
 };
