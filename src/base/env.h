@@ -24,6 +24,17 @@ inline constexpr std::array kEnvironmentVariables = {
     EnvironmentVariable{"TERN_CACHE_DIR", "folder for what is fetched once, as the model of demo"},
     EnvironmentVariable{"XDG_CACHE_HOME", "the user's cache folder, where TERN_CACHE_DIR is unset"},
     EnvironmentVariable{"HOME", "the user's home, where the folders above are unset"},
+    EnvironmentVariable{"PATH", "where nvcc and its host compiler are looked for"},
+    EnvironmentVariable{"CUDA_HOME", "a CUDA toolkit; its NVRTC is tried first"},
+    EnvironmentVariable{"TERN_NVCC", "the path of nvcc; wins over PATH"},
+    EnvironmentVariable{
+        "TERN_KERNEL_TIERS",
+        "where GPU code comes from, in order: embedded,disk,offline,runtime,driver"},
+    EnvironmentVariable{"TERN_KERNEL_CACHE", "GPU code on disk: on, ro (only read) or off"},
+    EnvironmentVariable{"TERN_KERNEL_SELFTEST",
+                        "known-answer tests of GPU kernels: once, always or off"},
+    EnvironmentVariable{"TERN_KERNEL_VERIFY",
+                        "1: GPU code that is found is also rebuilt, and both must behave alike"},
     EnvironmentVariable{"NO_COLOR", "set and not empty: no colours on a terminal"},
     EnvironmentVariable{"TERM", "'dumb': no colours and no cursor movement on a terminal"},
 };

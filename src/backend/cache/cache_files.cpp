@@ -152,15 +152,19 @@ void Cache::remove(const FileMark& mark) {
 PutOutcome Cache::put(const Key& key, PayloadKind kind, std::span<const std::string> entry_points,
                       std::span<const std::byte> payload) {
   if (!is_on()) {
-    return {false, mode() == Mode::kReadOnly ? std::string("the cache is only read")
-                                             : "the disk tier is off: " + why_off()};
+    return {false,
+            mode() == Mode::kReadOnly ? std::string("the cache is only read")
+                                      : "the disk tier is off: " + why_off(),
+            {}};
   }
   const Result<std::vector<std::byte>> bytes =
       encode_entry(kind, key.text(), entry_points, payload);
-  if (!bytes.ok()) return {false, bytes.error().message()};
+  if (!bytes.ok()) return {false, bytes.error().message(), {}};
   if (bytes->size() > options_.size_limit) {
-    return {false, fmt::format("{} bytes are above the bound of the whole cache ({} bytes)",
-                               bytes->size(), options_.size_limit)};
+    return {false,
+            fmt::format("{} bytes are above the bound of the whole cache ({} bytes)", bytes->size(),
+                        options_.size_limit),
+            {}};
   }
   PutOutcome outcome;
   int result = -ENOENT;
@@ -219,7 +223,8 @@ int Cache::write_entry(const std::string& folder, const std::string& stem,
   return 0;
 }
 
-int Cache::write_temporary(const std::string& path, std::span<const std::byte> bytes, bool& exists, PutOutcome& outcome) {
+int Cache::write_temporary(const std::string& path, std::span<const std::byte> bytes, bool& exists,
+                           PutOutcome& outcome) {
   FileSystem& files = *system_.files;
   const auto failed = [&](std::int64_t error) {
     outcome.why = fmt::format("{}: {}", escape_for_message(path, 4096), describe_errno(error));

@@ -45,8 +45,8 @@ std::vector<InspectedEntry> inspect_entries(cache::Cache& cache, const InspectOp
       row.problem = entry.error().message();
     } else {
       fill(*entry, row);
-      const bool is_loaded = options.loader != nullptr && is_code(row.kind) &&
-                             row.target == options.target;
+      const bool is_loaded =
+          options.loader != nullptr && is_code(row.kind) && row.target == options.target;
       if (is_loaded) row.problem = try_to_load(*entry, row, *options.loader);
     }
     row.is_good = row.problem.empty();

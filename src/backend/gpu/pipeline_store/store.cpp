@@ -4,7 +4,9 @@
 #include <atomic>
 #include <condition_variable>
 #include <exception>
+#include <set>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "backend/gpu/pipeline_store/store_state.h"
@@ -154,8 +156,8 @@ std::vector<Result<void>> Store::build_ahead(std::span<const KernelDescription> 
       state_->fail_for_good(work);
       results.emplace_back(work.result->error());
     } else if (!work.candidate->file) {
-      results.emplace_back(fail(ErrorCode::kIo, "kernel {} was compiled, but not kept on disk",
-                                work.name));
+      results.emplace_back(
+          fail(ErrorCode::kIo, "kernel {} was compiled, but not kept on disk", work.name));
     } else {
       results.emplace_back();
     }
@@ -205,6 +207,11 @@ bool Store::State::is_answered(Work& work) const {
   return work.result.has_value();
 }
 
+bool Store::State::is_known(const std::string& id) const {
+  const std::lock_guard lock(mutex);
+  return pipelines.count(id) != 0 || failures.count(id) != 0;
+}
+
 void Store::State::settle(Work& work, Result<PipelinePtr> result) {
   const std::lock_guard lock(mutex);
   if (result.ok()) {
@@ -218,8 +225,8 @@ void Store::State::settle(Work& work, Result<PipelinePtr> result) {
 void Store::State::fail_for_good(Work& work) {
   std::string reasons;
   for (const TierVerdict& verdict : work.verdicts) {
-    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", name_of(verdict.tier),
-                           verdict.reason);
+    reasons +=
+        fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", name_of(verdict.tier), verdict.reason);
   }
   if (reasons.empty()) reasons = "no tier is switched on";
   const ErrorCode code = work.rejections > 0 ? ErrorCode::kNumeric : ErrorCode::kUnsupported;
@@ -258,6 +265,9 @@ void Store::State::advance(std::span<Work* const> works, CompileWatch& watch) {
     ++work->next;
     return true;
   });
+  // The same kernel twice: one way is enough, the other finds its result.
+  std::set<std::string> ids;
+  std::erase_if(compiling, [&ids](const Work* work) { return !ids.insert(work->id).second; });
   if (compiling.empty()) return;
   const auto threads = static_cast<std::int64_t>(std::max<std::size_t>(options.threads, 1));
   watch.expect(compiling.size(), expected_ms / threads);
@@ -314,12 +324,11 @@ double CompileWatch::elapsed_ms() const {
 void CompileWatch::tell(CompileNotice::Phase phase) {
   if (!options_.notice) return;
   CompileNotice notice{phase, done_, total_, device_, elapsed_ms(), {}};
-  notice.text =
-      phase == CompileNotice::Phase::kFinished
-          ? fmt::format("compiled {} GPU kernels for {} in {:.1f} s", done_, device_,
-                        notice.elapsed_ms / 1000)
-          : fmt::format("compiling GPU kernels for {}: {} of {} done (this happens once)", device_,
-                        done_, total_);
+  notice.text = phase == CompileNotice::Phase::kFinished
+                    ? fmt::format("compiled {} GPU kernels for {} in {:.1f} s", done_, device_,
+                                  notice.elapsed_ms / 1000)
+                    : fmt::format("compiling GPU kernels for {}: {} of {} done (this happens once)",
+                                  device_, done_, total_);
   options_.notice(notice);
 }
 

@@ -1,6 +1,8 @@
 // From bytes to a pipeline that may be launched: loading, the checks after it, the self-test.
 #include <algorithm>
 #include <chrono>
+#include <fstream>
+#include <iterator>
 #include <utility>
 
 #include "backend/gpu/pipeline_store/store_state.h"
@@ -15,11 +17,101 @@ double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
+// Of the archive of finished pipelines of one device.
+struct ArchiveKey {
+  std::string tern;
+  std::string device;
+  std::string target;
+  std::string driver;
+  std::string runtime;
+};
+template <class Visit>
+void visit_key_fields(const ArchiveKey& key, Visit&& visit) {
+  const auto& [tern, device, target, driver, runtime] = key;
+  visit("tern", tern);
+  visit("device", device);
+  visit("target", target);
+  visit("driver", driver);
+  visit("runtime", runtime);
+}
+
+Result<cache::Key> archive_key(const StoreOptions& options, const DeviceDescription& device) {
+  return cache::make_key(
+      device.backend, device.target,
+      ArchiveKey{options.tern, device.name, device.target, device.driver, device.runtime});
+}
+
 }  // namespace
+
+// The verified bytes go through a private file, because devices load archives from files only.
+void Store::State::open_archive() {
+  if (is_archive_open || !loader->has_archive()) return;
+  is_archive_open = true;
+  std::string path;
+  cache::ScratchFolder scratch;
+  if (uses_disk()) {
+    const Result<cache::Key> key = archive_key(options, device);
+    if (!key.ok()) return;
+    const cache::Lookup lookup = options.cache->get(*key, PayloadKind::kBinaryArchive);
+    if (lookup.entry) {
+      Result<cache::ScratchFolder> made = options.cache->make_scratch(*key);
+      if (made.ok()) {
+        scratch = std::move(made).value();
+        path = scratch.path() + "/archive";
+        std::ofstream file(path, std::ios::binary);
+        const std::span<const std::byte> bytes = lookup.entry->payload();
+        file.write(reinterpret_cast<const char*>(bytes.data()),
+                   static_cast<std::streamsize>(bytes.size()));
+        file.close();
+        if (!file) path.clear();
+      }
+    }
+    if (!path.empty() && !loader->open_archive(path).ok()) {
+      options.cache->remove(lookup.entry->mark());
+      path.clear();
+    } else if (!path.empty()) {
+      return;
+    }
+  }
+  if (const Result<void> opened = loader->open_archive({}); !opened.ok()) {
+    warn(fmt::format("pipelines of {} cannot be archived: {}", device.name,
+                     opened.error().message()));
+  }
+}
+
+void Store::State::write_archive() {
+  const std::lock_guard lock(loading);
+  if (!is_archive_open || !uses_disk() || options.cache->mode() != cache::Mode::kOn) return;
+  const Result<cache::Key> key = archive_key(options, device);
+  if (!key.ok()) return;
+  Result<cache::ScratchFolder> scratch = options.cache->make_scratch(*key);
+  if (!scratch.ok()) return;
+  const std::string path = scratch->path() + "/archive";
+  const Result<bool> written = loader->write_archive(path);
+  if (!written.ok()) {
+    warn(fmt::format("pipelines of {} cannot be archived: {}", device.name,
+                     written.error().message()));
+    return;
+  }
+  if (!*written) return;
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!bytes.empty()) {
+    options.cache->put(*key, PayloadKind::kBinaryArchive, {}, std::as_bytes(std::span(bytes)));
+  }
+}
 
 // The candidate becomes the work's result, or a verdict on its tier.
 void Store::State::finish(Work& work, Candidate candidate) {
   const std::lock_guard lock(loading);
+  // Whoever waits for the code has it by now, and all others find the pipeline.
+  struct Forget {
+    Store::State& state;
+    const std::optional<cache::Key>& key;
+    ~Forget() {
+      if (key) state.compiles.forget(key->hash());
+    }
+  } const forget{*this, candidate.key};
   if (is_answered(work)) return;  // another thread was faster
   open_archive();
   Loaded loaded = load(work, candidate);
@@ -67,8 +159,8 @@ Store::State::Loaded Store::State::load(const Work& work, const Candidate& candi
     report.constants += (report.constants.empty() ? "" : ";");
     report.constants += canonical_text(work.kernel->load_constants);
   }
-  report.target = candidate.image ? std::string(embedded.images[*candidate.image].target)
-                                  : work.target;
+  report.target =
+      candidate.image ? std::string(embedded.images[*candidate.image].target) : work.target;
   report.tier = candidate.tier;
   report.compiler = candidate.compiler;
   report.bytes = candidate.bytes.size();
@@ -168,10 +260,11 @@ std::optional<cache::Key> Store::State::record_key(const Work& work, const Candi
   }
   std::string entries;
   for (const EntryPoint& entry : work.kernel->entry_points) entries += entry.name + ",";
-  Result<cache::Key> record = key->with({{"device", device.name},
-                                         {"entries", entries},
-                                         {"load_constants", canonical_text(work.kernel->load_constants)},
-                                         {"selftest", work.kernel->self_test.version}});
+  Result<cache::Key> record =
+      key->with({{"device", device.name},
+                 {"entries", entries},
+                 {"load_constants", canonical_text(work.kernel->load_constants)},
+                 {"selftest", work.kernel->self_test.version}});
   if (!record.ok()) return std::nullopt;
   return std::move(record).value();
 }
@@ -180,10 +273,9 @@ void Store::State::self_test(const Work& work, const Candidate& candidate, Loade
   PipelineReport& report = loaded.pipeline->report;
   const SelfTest& test = work.kernel->self_test;
   if (!test.run) return;
-  const bool has_records =
-      options.cache != nullptr && options.switches.cache != cache::Mode::kOff;
-  const bool asks_record = has_records && options.switches.self_test == SelfTestMode::kOnce &&
-                           !options.switches.verify;
+  const bool has_records = options.cache != nullptr && options.switches.cache != cache::Mode::kOff;
+  const bool asks_record =
+      has_records && options.switches.self_test == SelfTestMode::kOnce && !options.switches.verify;
   const std::optional<cache::Key> record =
       has_records ? record_key(work, candidate) : std::optional<cache::Key>();
   if (asks_record && record &&
@@ -201,9 +293,9 @@ void Store::State::self_test(const Work& work, const Candidate& candidate, Loade
     return;
   }
   if (!outcome->passed) {
-    loaded.reason = fmt::format("the self-test failed: error {:.3g}, allowed {:.3g}{}{}",
-                                outcome->error, outcome->tolerance,
-                                outcome->detail.empty() ? "" : ": ", outcome->detail);
+    loaded.reason =
+        fmt::format("the self-test failed: error {:.3g}, allowed {:.3g}{}{}", outcome->error,
+                    outcome->tolerance, outcome->detail.empty() ? "" : ": ", outcome->detail);
     loaded.is_self_test = true;
     loaded.pipeline.reset();
     return;
@@ -238,8 +330,8 @@ void Store::State::verify(Work& work, const Candidate& candidate, const Pipeline
       rebuilt.bytes = *made.bytes;
       rebuilt.compiler = *version;
       const Loaded loaded = load(work, rebuilt);
-      difference = loaded.pipeline ? compare(work, hit, *loaded.pipeline, is_same_compiler)
-                                   : loaded.reason;
+      difference =
+          loaded.pipeline ? compare(work, hit, *loaded.pipeline, is_same_compiler) : loaded.reason;
     }
     if (difference.empty()) return;
     settle(work,

@@ -20,12 +20,12 @@ namespace tern::gpu {
 struct Candidate {
   Tier tier = Tier::kEmbedded;
   PayloadKind kind = PayloadKind::kCubin;
-  std::shared_ptr<const std::vector<std::byte>> owned;  // empty: bytes lie in the executable
+  std::shared_ptr<const void> owned;  // of the bytes; empty: they lie in the executable
   std::span<const std::byte> bytes;
-  std::optional<std::size_t> image;    // embedded: which library
-  std::string compiler;                // version; "embedded" for code of the executable
-  std::optional<cache::Key> key;       // of the artefact
-  std::optional<cache::FileMark> file; // on disk: what to remove when it is bad
+  std::optional<std::size_t> image;     // embedded: which library
+  std::string compiler;                 // version; "embedded" for code of the executable
+  std::optional<cache::Key> key;        // of the artefact; none: embedded
+  std::optional<cache::FileMark> file;  // on disk: what to remove when it is bad
   double compile_ms = 0;
   std::string diagnostics;
 };
@@ -41,7 +41,7 @@ struct Work {
   std::string constants;
   std::size_t next = 0;  // index of the tier to try
   std::vector<TierVerdict> verdicts;
-  std::size_t rejections = 0;  // tiers whose self-test failed
+  std::size_t rejections = 0;               // tiers whose self-test failed
   std::optional<cache::FileMark> bad_file;  // what the disk tier gave and the device refused
   std::optional<Candidate> candidate;       // from a compile, to be loaded
   std::optional<Result<PipelinePtr>> result;
@@ -51,9 +51,7 @@ struct Work {
 class CompileWatch {
  public:
   CompileWatch(const StoreOptions& options, std::string device)
-      : options_(options),
-        device_(std::move(device)),
-        start_(std::chrono::steady_clock::now()) {}
+      : options_(options), device_(std::move(device)), start_(std::chrono::steady_clock::now()) {}
   ~CompileWatch();
   CompileWatch(const CompileWatch&) = delete;
   CompileWatch& operator=(const CompileWatch&) = delete;
@@ -92,6 +90,7 @@ struct Store::State {
     std::shared_ptr<const std::vector<std::byte>> bytes;
     std::optional<cache::FileMark> file;
     bool is_from_disk = false;
+    bool is_answered = false;  // the pipeline was made meanwhile
     double compile_ms = 0;
   };
   cache::SingleFlight<Outcome> compiles;
@@ -108,7 +107,8 @@ struct Store::State {
 
   // store.cpp
   [[nodiscard]] Work begin(const KernelDescription& kernel, const std::string& target) const;
-  bool is_answered(Work& work) const;
+  [[nodiscard]] bool is_answered(Work& work) const;
+  [[nodiscard]] bool is_known(const std::string& id) const;
   void settle(Work& work, Result<PipelinePtr> result);
   void fail_for_good(Work& work);
   void advance(std::span<Work* const> works, CompileWatch& watch);

@@ -48,11 +48,10 @@ const EmbeddedKernel* Store::State::find_embedded(const Work& work, bool is_ptx,
     best_rank = rank;
   }
   if (best == nullptr) {
-    why = has_code_for_device
-              ? fmt::format("the executable's code for {} lacks this kernel",
-                            is_ptx ? std::string("any device (PTX)") : work.target)
-              : fmt::format("the executable holds no {} for {}", is_ptx ? "PTX" : "code",
-                            work.target);
+    why = has_code_for_device ? fmt::format("the executable's code for {} lacks this kernel",
+                                            is_ptx ? std::string("any device (PTX)") : work.target)
+                              : fmt::format("the executable holds no {} for {}",
+                                            is_ptx ? "PTX" : "code", work.target);
     return nullptr;
   }
   if (best->source_hash != work.source) {
@@ -167,8 +166,8 @@ void Store::State::try_disk(Work& work) {
   }
   if (work.verdicts.empty() || work.verdicts.back().tier != Tier::kDisk) {
     work.verdicts.push_back(
-        {Tier::kDisk, reasons.empty() ? "no compiler is here whose entries could be looked for"
-                                      : reasons});
+        {Tier::kDisk,
+         reasons.empty() ? "no compiler is here whose entries could be looked for" : reasons});
   }
 }
 
@@ -185,10 +184,14 @@ void Store::State::compile(Work& work, Tier tier) {
   const Result<cache::Key> key = key_for(work, *version);
   if (!key.ok()) return give_up(key.error().message());
   const std::shared_ptr<const Outcome> outcome = compiles.run(key->hash(), [&] {
-    Outcome made = compile_now(work, *compiler, *key, uses_disk());
-    const bool keep = made.result.is_input_error;
+    Outcome made;
+    made.is_answered = is_known(work.id);
+    if (!made.is_answered) made = compile_now(work, *compiler, *key, uses_disk());
+    // Code is kept until the pipeline is made from it, what is wrong with the sources for ever.
+    const bool keep = made.bytes != nullptr || made.result.is_input_error;
     return std::pair(std::move(made), keep);
   });
+  if (outcome->is_answered) return;
   if (!outcome->bytes) {
     give_up(outcome->result.error);
     warn(fmt::format("GPU kernel {} was not compiled by {}: {}{}{}", work.name, compiler->name(),
