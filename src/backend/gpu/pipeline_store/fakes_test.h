@@ -120,7 +120,7 @@ inline std::string fake_code(const CodeInputs& code, const std::string& target,
 
 class FakeCompiler final : public Compiler {
  public:
-  FakeCompiler(Tier tier, std::string version) : version(std::move(version)), tier_(tier) {}
+  FakeCompiler(Tier tier, std::string identity) : version(std::move(identity)), tier_(tier) {}
 
   std::string version;
   bool is_absent = false;
