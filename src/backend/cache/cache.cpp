@@ -245,14 +245,20 @@ KeyLock Cache::wait_for(const Key& key, int descriptor) {
 }
 
 Result<ScratchFolder> Cache::make_scratch(const Key& key) {
-  FileSystem& files = *system_.files;
-  std::string parent = options_.temporary_folder;
-  std::string_view prefix = kOutsideScratchPrefix;
   std::string why;
-  if (is_on() && ensure_folder(key, false, true, why)) {
-    parent = fmt::format("{}/v{}/{}/{}", root_, kFormatVersion, key.backend(), key.architecture());
-    prefix = kScratchPrefix;
+  for (int attempt = 0; attempt < 2 && is_on(); ++attempt) {
+    if (attempt > 0) forget_folders();  // another process may have cleared the tree
+    if (!ensure_folder(key, false, true, why)) break;
+    Result<ScratchFolder> made = make_scratch_in(
+        fmt::format("{}/v{}/{}/{}", root_, kFormatVersion, key.backend(), key.architecture()),
+        kScratchPrefix);
+    if (made.ok()) return made;
   }
+  return make_scratch_in(options_.temporary_folder, kOutsideScratchPrefix);
+}
+
+Result<ScratchFolder> Cache::make_scratch_in(const std::string& parent, std::string_view prefix) {
+  FileSystem& files = *system_.files;
   remove_leftovers(parent);
   constexpr int kAttempts = 16;
   int made = 0;
@@ -260,10 +266,6 @@ Result<ScratchFolder> Cache::make_scratch(const Key& key) {
     const std::string path = child(parent, fmt::format("{}{:016x}", prefix, files.random_bits()));
     made = files.make_directory(path);
     if (made == -EEXIST) continue;
-    if (made == -ENOENT && prefix == kScratchPrefix) {
-      forget_folders();
-      if (ensure_folder(key, false, true, why)) continue;
-    }
     if (made < 0) break;
     const int descriptor = files.open_directory(path);
     // Another process may have taken the new folder for a leftover.
@@ -272,6 +274,7 @@ Result<ScratchFolder> Cache::make_scratch(const Key& key) {
                          files.status_of(path, status) < 0;
     if (!is_lost) return ScratchFolder(system_.files, path, descriptor);
     if (descriptor >= 0) files.close(descriptor);
+    files.remove_directory(path);
   }
   return fail(ErrorCode::kIo, "no private folder for a compiler can be made in {}: {}",
               shown(parent), describe_errno(made));

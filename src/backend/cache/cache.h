@@ -132,7 +132,8 @@ class Cache {
   // privately. In the modes kOff and kReadOnly it is empty at once.
   [[nodiscard]] KeyLock lock(const Key& key);
 
-  // A fresh private folder for a compiler, removed with the object. Errors: kIo.
+  // A fresh private folder for a compiler, removed with the object: beside the entries, or where
+  // that is not possible in the temporary folder. Errors: kIo.
   [[nodiscard]] Result<ScratchFolder> make_scratch(const Key& key);
 
   // All entries below tern/kernels, of every format version.
@@ -181,6 +182,7 @@ class Cache {
   int write_temporary(const std::string& path, std::span<const std::byte> bytes, bool& exists,
                       PutOutcome& outcome);
   KeyLock wait_for(const Key& key, int descriptor);
+  Result<ScratchFolder> make_scratch_in(const std::string& parent, std::string_view prefix);
 
   [[nodiscard]] std::vector<WalkItem> walk();
   void walk_folder(const std::string& path, const ListedEntry& place, int depth,

@@ -115,9 +115,7 @@ void Store::State::finish(Work& work, Candidate candidate) {
   if (is_answered(work)) return;  // another thread was faster
   open_archive();
   Loaded loaded = load(work, candidate);
-  if (loaded.pipeline && options.switches.self_test != SelfTestMode::kOff) {
-    self_test(work, candidate, loaded);
-  }
+  if (loaded.pipeline) self_test(work, candidate, loaded);
   if (loaded.is_device_failure) {
     settle(work, fail(ErrorCode::kDevice, "GPU kernel {}: {} failed: {}", work.name, device.name,
                       loaded.reason));
@@ -273,6 +271,10 @@ void Store::State::self_test(const Work& work, const Candidate& candidate, Loade
   PipelineReport& report = loaded.pipeline->report;
   const SelfTest& test = work.kernel->self_test;
   if (!test.run) return;
+  if (options.switches.self_test == SelfTestMode::kOff) {
+    report.self_test = SelfTestState::kOff;
+    return;
+  }
   const bool has_records = options.cache != nullptr && options.switches.cache != cache::Mode::kOff;
   const bool asks_record =
       has_records && options.switches.self_test == SelfTestMode::kOnce && !options.switches.verify;
