@@ -1,5 +1,7 @@
 #!/bin/sh
 # The long runs that ./check has no time for: every test again and again in random order, under each preset, then fuzzing.
+# Tests whose names start with DISABLED_ are their long forms and run here only: all 500 seeds of processes on one cache
+# folder, minutes of readers and writers of one entry, 100,000 entries.
 #
 # usage: tools/soak.sh [MINUTES]       default 60; logs in build/soak/; stops at the first failure
 set -eu
