@@ -70,7 +70,7 @@ TEST(Cubin, DamagedFilesAreRefusedOrReadInBounds) {
     const std::vector<std::byte> cut(bytes.begin(),
                                      bytes.begin() + static_cast<std::ptrdiff_t>(size));
     const Result<CubinFacts> facts = read_cubin(cut);
-    if (!facts.ok()) EXPECT_EQ(facts.error().code(), ErrorCode::kInvalidFile);
+    EXPECT_TRUE(facts.ok() || facts.error().code() == ErrorCode::kInvalidFile);
   }
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
     const std::byte before = bytes[i];
