@@ -153,13 +153,15 @@ void Cache::forget_folders() {
 }
 
 void Cache::turn_off(const std::string& why) {
+  bool is_opening = false;
   {
     const std::lock_guard lock(mutex_);
     mode_ = Mode::kOff;
     why_off_ = why;
+    is_opening = checked_.empty();
   }
   // An explicit folder that fails at open() is an error of its caller.
-  if (options_.base && options_.base->is_explicit && checked_.empty()) return;
+  if (options_.base && options_.base->is_explicit && is_opening) return;
   warn_once("off", fmt::format("the kernel cache on disk is off for this process: {}", why));
 }
 

@@ -19,7 +19,7 @@ constexpr std::int64_t kHour = std::int64_t{3600} * 1'000'000'000;
 
 TEST(EntryCache, StoresAndFindsEveryKind) {
   const TemporaryFolder folder;
-  const OpenedCache cache = open_cache(folder.path());
+  const OpenedCache cache = open_cache(folder.path(), System{});  // the real one, to the disk
   for (std::uint32_t number = 1; number <= 5; ++number) {
     const auto kind = static_cast<PayloadKind>(number);
     const Key key = key_of("k" + std::to_string(number));

@@ -49,6 +49,20 @@ TEST(CacheKey, FoldersCannotLeadElsewhere) {
   EXPECT_EQ(Key::from_lines("cuda", "", {})->architecture(), "_");
 }
 
+// A table of measurements names version, driver and system, and is found by all of them only.
+TEST(CacheKey, W24_ATableBelongsToItsDriverAndBuild) {
+  std::vector<KeyLine> lines = {
+      {"device", "zen"}, {"driver", "1"}, {"os", "12"}, {"tern", "1.0"}, {"opset", "3"}};
+  const std::string text = Key::from_lines("cpu", "zen", lines)->text();
+  for (KeyLine& line : lines) {
+    const std::string before = line.value;
+    line.value += "x";
+    EXPECT_NE(Key::from_lines("cpu", "zen", lines)->text(), text) << line.name;
+    line.value = before;
+  }
+  EXPECT_EQ(Key::from_lines("cpu", "zen", lines)->text(), text);
+}
+
 TEST(CacheKey, AClosedStructBecomesLines) {
   const Key key = *make_key("cpu", "zen", TableKey{"d", "r"});
   EXPECT_EQ(key.text(), "device=d\ndriver=r\nformat=1\n");

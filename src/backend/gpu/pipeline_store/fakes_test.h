@@ -43,7 +43,7 @@ struct FakeModule final : Module {
   std::map<std::string, FakeFunction> functions;
 };
 
-class FakeLoader final : public Loader {
+class FakeLoader : public Loader {
  public:
   std::vector<std::string> targets = {"sm_90a", "sm_90"};  // that it runs
   std::string fails_with;                                  // every load: a failing device
@@ -131,6 +131,7 @@ class FakeCompiler final : public Compiler {
   std::int64_t delay_ms = 0;
   std::int64_t expected = 1;
   bool asks_for_scratch = true;
+  PayloadKind makes = PayloadKind::kCubin;
   std::atomic<int> compiles{0};
   std::atomic<int> running{0};
   std::atomic<int> most_running{0};
@@ -176,7 +177,7 @@ class FakeCompiler final : public Compiler {
       const std::size_t at = text.find("fn " + forgets);
       if (at != std::string::npos) text.replace(at, 2, "no");
     }
-    result.artefact = Compiled{PayloadKind::kCubin, bytes_of(text), {}};
+    result.artefact = Compiled{makes, bytes_of(text), {}};
     for (std::istringstream lines(text); lines >> text;) {
       if (text != "fn") continue;
       lines >> text;
@@ -244,7 +245,7 @@ struct Machine {
   EmbeddedTable embedded;
   StoreOptions options;
   cache::Options cache_options = cache::options_for(folder->path());
-  cache::System system;
+  cache::System system = cache::quick_system();
   std::shared_ptr<std::vector<std::string>> warnings = std::make_shared<std::vector<std::string>>();
   std::shared_ptr<std::vector<CompileNotice>> notices =
       std::make_shared<std::vector<CompileNotice>>();

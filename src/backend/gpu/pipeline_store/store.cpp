@@ -292,7 +292,10 @@ void Store::State::warn(const std::string& text) {
 }
 
 CompileWatch::~CompileWatch() {
-  if (has_started_) tell(CompileNotice::Phase::kFinished);
+  try {
+    if (has_started_) tell(CompileNotice::Phase::kFinished);
+  } catch (...) {  // a notice that cannot be told ends nothing here
+  }
 }
 
 void CompileWatch::expect(std::size_t kernels, std::int64_t expected_ms) {

@@ -134,6 +134,10 @@ struct Store::State {
   [[nodiscard]] CompileResult run_compiler(const Work& work, Compiler& compiler,
                                            const cache::Key& key);
   [[nodiscard]] bool uses_disk() const;
+  // What this backend's compilers make, and thus what its entries hold.
+  [[nodiscard]] PayloadKind code_kind() const {
+    return device.backend == "metal" ? PayloadKind::kMetallib : PayloadKind::kCubin;
+  }
 
   // store_load.cpp
   void finish(Work& work, Candidate candidate);

@@ -143,10 +143,7 @@ void Store::State::try_disk(Work& work) {
     if (!version.ok()) continue;
     const Result<cache::Key> key = key_for(work, *version);
     if (!key.ok()) continue;
-    cache::Lookup lookup = options.cache->get(*key, PayloadKind::kCubin);
-    for (const PayloadKind other : {PayloadKind::kMetallib}) {
-      if (!lookup.entry && device.backend == "metal") lookup = options.cache->get(*key, other);
-    }
+    cache::Lookup lookup = options.cache->get(*key, code_kind());
     if (!lookup.entry) {
       reasons += fmt::format("{}{} ({})", reasons.empty() ? "" : ", ", lookup.why, name_of(tier));
       continue;
@@ -220,20 +217,16 @@ Store::State::Outcome Store::State::compile_now(const Work& work, Compiler& comp
   if (with_cache) {
     lock = options.cache->lock(key);
     // Another process may have stored it meanwhile; what the device has just refused is not that.
-    for (const PayloadKind kind : {PayloadKind::kCubin, PayloadKind::kMetallib}) {
-      if ((kind == PayloadKind::kMetallib) != (device.backend == "metal")) continue;
-      cache::Lookup lookup = options.cache->get(key, kind);
-      if (!lookup.entry) continue;
-      const cache::FileMark& mark = lookup.entry->mark();
-      if (work.bad_file && work.bad_file->inode == mark.inode &&
-          work.bad_file->modified_ns == mark.modified_ns) {
-        continue;
-      }
+    const cache::Lookup lookup = options.cache->get(key, code_kind());
+    const bool is_refused = lookup.entry && work.bad_file &&
+                            work.bad_file->inode == lookup.entry->mark().inode &&
+                            work.bad_file->modified_ns == lookup.entry->mark().modified_ns;
+    if (lookup.entry && !is_refused) {
       const std::span<const std::byte> payload = lookup.entry->payload();
       outcome.bytes =
           std::make_shared<const std::vector<std::byte>>(payload.begin(), payload.end());
-      outcome.result.artefact = Compiled{kind, {}, lookup.entry->entry_points()};
-      outcome.file = mark;
+      outcome.result.artefact = Compiled{code_kind(), {}, lookup.entry->entry_points()};
+      outcome.file = lookup.entry->mark();
       outcome.is_from_disk = true;
       return outcome;
     }
@@ -278,9 +271,10 @@ CompileResult Store::State::run_compiler(const Work& work, Compiler& compiler,
       }
     }
     result = compiler.compile(job);
-    if (result.artefact && result.artefact->bytes.empty()) {
+    if (result.artefact &&
+        (result.artefact->bytes.empty() || result.artefact->kind != code_kind())) {
       result.artefact.reset();
-      result.error = "the compiler reported success and gave no code";
+      result.error = "the compiler reported success and gave no code for this device";
     }
   } catch (const std::exception& error) {
     result = {};
