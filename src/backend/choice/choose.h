@@ -42,6 +42,19 @@ struct Pinnable {
 // Errors: kUsage for an op or a variant that does not exist, naming those that do.
 [[nodiscard]] Result<void> check_pins(std::span<const Pin> pins, std::span<const Pinnable> known);
 
+// The same of a table whose rows have a name (of the op) and a variant.
+template <class Table>
+[[nodiscard]] std::vector<Pinnable> pinnables_of(const Table& table) {
+  std::vector<Pinnable> known;
+  for (const auto& row : table) {
+    std::size_t at = 0;
+    while (at < known.size() && known[at].op != row.name) ++at;
+    if (at == known.size()) known.push_back({row.name, {}});
+    known[at].variants.push_back(row.variant);
+  }
+  return known;
+}
+
 enum class Basis : unsigned char {
   kOnly,  // no other variant is eligible
   kPinned,

@@ -132,6 +132,7 @@ Result<std::shared_ptr<const backend::Plan>> make_cuda_plan(const program::Progr
   plan->limits = options.limits;
   plan->profile = profile;
   TERN_ASSIGN(const std::vector<backend::Pin> pins, backend::parse_pins(options.pins));
+  TERN_TRY(backend::check_pins(pins, backend::pinnables_of(kKernels)));
   const int architecture = architecture_number(profile.architecture);
   plan->variants.assign(program.ops.size(), KernelId::kGemvQ1G128);
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
@@ -143,10 +144,10 @@ Result<std::shared_ptr<const backend::Plan>> make_cuda_plan(const program::Progr
     }
     std::vector<backend::Candidate> candidates;
     for (const std::string_view variant : answer.variants)
-      candidates.push_back(
-          {variant, architecture < answer.oldest
-                        ? fmt::format("sm_{} (this is {})", answer.oldest, profile.architecture)
-                        : std::string()});
+      candidates.push_back({variant, architecture < answer.oldest
+                                         ? fmt::format("needs sm_{} (this is {})", answer.oldest,
+                                                       profile.architecture)
+                                         : std::string()});
     Result<backend::Choice> choice = backend::choose(answer.op, candidates, pins, plan->warnings);
     if (!choice.ok() && choice.error().code() == ErrorCode::kUnsupported)
       return refuse(program, i, choice.error().message());

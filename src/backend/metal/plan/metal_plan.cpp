@@ -142,6 +142,7 @@ Result<std::shared_ptr<const backend::Plan>> make_metal_plan(const program::Prog
   plan->limits = options.limits;
   plan->profile = profile;
   TERN_ASSIGN(const std::vector<backend::Pin> pins, backend::parse_pins(options.pins));
+  TERN_TRY(backend::check_pins(pins, backend::pinnables_of(kKernels)));
   const int family = family_number(profile.architecture);
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     const Answer answer = answer_to(program, program.ops[i]);
@@ -151,8 +152,8 @@ Result<std::shared_ptr<const backend::Plan>> make_metal_plan(const program::Prog
       continue;
     }
     const std::array candidates = {backend::Candidate{
-        answer.variant, family < answer.oldest ? fmt::format("apple{} (this is {})", answer.oldest,
-                                                             profile.architecture)
+        answer.variant, family < answer.oldest ? fmt::format("needs apple{} (this is {})",
+                                                             answer.oldest, profile.architecture)
                                                : std::string()}};
     Result<backend::Choice> choice = backend::choose(answer.op, candidates, pins, plan->warnings);
     if (!choice.ok() && choice.error().code() == ErrorCode::kUnsupported)
