@@ -126,10 +126,7 @@ void Store::State::finish(Work& work, Candidate candidate) {
     work.verdicts.push_back({candidate.tier, loaded.reason});
     if (loaded.is_self_test) ++work.rejections;
     work.bad_file = candidate.file;
-<<<<<<< HEAD
-=======
     if (candidate.key) modules.erase(candidate.key->hash());
->>>>>>> store
     if (candidate.file && options.cache) options.cache->remove(*candidate.file);
     warn(fmt::format("GPU kernel {}: code of the tier '{}' for {} is not used: {} (compiler: {})",
                      work.name, name_of(candidate.tier), device.name, loaded.reason,
@@ -194,12 +191,6 @@ Store::State::Loaded Store::State::load(const Work& work, const Candidate& candi
   return loaded;
 }
 
-<<<<<<< HEAD
-// An embedded library is loaded once for all kernels in it, and its failure is remembered.
-Result<std::shared_ptr<Module>> Store::State::load_module(const Work& work,
-                                                          const Candidate& candidate) {
-  if (!candidate.image) return loader->load(candidate.kind, candidate.bytes, work.name);
-=======
 // A library is loaded once for all pipelines from it. The failure of an embedded one is remembered.
 Result<std::shared_ptr<Module>> Store::State::load_module(const Work& work,
                                                           const Candidate& candidate) {
@@ -212,7 +203,6 @@ Result<std::shared_ptr<Module>> Store::State::load_module(const Work& work,
     if (module.ok()) known = *module;
     return module;
   }
->>>>>>> store
   const auto at = images.find(*candidate.image);
   if (at != images.end()) return at->second;
   const EmbeddedImage& image = embedded.images[*candidate.image];

@@ -80,11 +80,8 @@ TEST(PipelineStore, ConstantsAtLoadShareOneLibrary) {
   EXPECT_EQ(store->reports().size(), 2u);
   EXPECT_EQ(store->reports()[0].key, store->reports()[1].key);
   EXPECT_EQ(machine.metal->made, 2);
-<<<<<<< HEAD
-=======
   EXPECT_EQ(machine.metal->loads, 1);
   EXPECT_EQ(machine.compiles(), 1);
->>>>>>> store
   const auto cache = cache::Cache::open(machine.cache_options).value();
   int libraries = 0;
   int records = 0;

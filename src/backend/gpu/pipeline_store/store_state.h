@@ -100,14 +100,9 @@ struct Store::State {
   std::map<std::string, Error> failures;
   std::set<std::string> warned;
 
-<<<<<<< HEAD
-  std::mutex loading;  // one caller at a time with the loader; guards the three below
-  std::map<std::size_t, Result<std::shared_ptr<Module>>> images;
-=======
   std::mutex loading;  // one caller at a time with the loader; guards the four below
   std::map<std::size_t, Result<std::shared_ptr<Module>>> images;
   std::map<std::string, std::weak_ptr<Module>> modules;  // by artefact key, while they are used
->>>>>>> store
   std::map<std::size_t, std::string> image_hashes;
   bool is_archive_open = false;
 
