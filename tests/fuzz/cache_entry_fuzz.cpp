@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                    (entry->payload.data() >= input.data() &&
                     entry->payload.data() + entry->payload.size() <= input.data() + size),
                "the payload lies inside the file");
-  for (const char* name : {"tern", "kernel", "target"}) value_of_line(entry->key_text, name);
+  for (const char* name : {"tern", "kernel", "target"}) (void)value_of_line(entry->key_text, name);
   // Names that the writer refuses (empty ones) can be read; all others write the same bytes.
   const std::vector<std::string> names = entry->entry_point_names();
   const auto written = encode_entry(entry->kind, entry->key_text, names, entry->payload);

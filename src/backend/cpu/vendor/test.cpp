@@ -233,7 +233,7 @@ TEST_P(CpuVendor, Br14_OffsetsBeyond4Gib) {
   ASSERT_NE(data, MAP_FAILED);
   const auto large = std::make_shared<backend::HostAllocation>(
       1, static_cast<std::byte*>(data), bytes,
-      std::shared_ptr<void>(data, [bytes](void* at) { ::munmap(at, bytes); }));
+      std::shared_ptr<void>(data, [](void* at) { ::munmap(at, bytes); }));
   const GemmCase shape{.m = 16, .n = 16, .k = 16};
   constexpr std::uint64_t kTile = 16 * 16 * sizeof(float);
   TestProblem near(shape);
