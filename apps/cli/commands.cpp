@@ -24,6 +24,8 @@ constexpr std::array kCommands = {
                logits_command},
     CommandRow{"perplexity", kPerplexity, "MODEL -f TEXT", "perplexity and KL divergence",
                perplexity_command},
+    CommandRow{"calibrate", kCalibrate, "[MODEL]",
+               "measures this machine, for the choice of kernels", calibrate_command},
     CommandRow{"help", kHelp, "[COMMAND]", "this list, or the flags of a command", help_command},
     CommandRow{"version", kVersion, "", "version, build, processor, limits", version_command},
     CommandRow{"completion", kCompletion, "bash|zsh|fish", "a completion script for a shell",
@@ -33,7 +35,6 @@ constexpr std::array kCommands = {
     later("serve"),
     later("convert"),
     later("quantize"),
-    later("calibrate"),
     later("kernels"),
     later("devices"),
 };

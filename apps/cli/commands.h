@@ -31,6 +31,7 @@ int perplexity_command(Context& context);
 int help_command(Context& context);
 int version_command(Context& context);
 int completion_command(Context& context);
+int calibrate_command(Context& context);
 
 struct CommandRow {
   std::string_view name;

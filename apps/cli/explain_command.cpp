@@ -187,6 +187,14 @@ int explain_command(Context& context) {
     fail(ErrorCode::kUsage, arguments.spelling(Flag::kCheckTensors),
          "explain reads the weights only with --time");
   }
+  if (!engine_choice.profile.empty() && arguments.on(Flag::kTime)) {
+    fail(ErrorCode::kUsage, arguments.spelling(Flag::kTime),
+         "--profile plans for a device that is not here; there is nothing to time");
+  }
+  if (!engine_choice.profile.empty() && arguments.has(Flag::kDevice)) {
+    fail(ErrorCode::kUsage, arguments.spelling(Flag::kDevice),
+         "--profile names the device; give one of the two");
+  }
   print_settings(context);
   const Engine engine = Engine::create(engine_choice).value();
   const std::int64_t rows = arguments.integer(Flag::kRows);

@@ -79,7 +79,7 @@ constexpr std::array kTable = {
 
     // Model, memory, device
     flag(Flag::kModel, "model", "-m", K::kPath, "PATH", "", G::kModel,
-         kPlanning | kTokenize | kTemplate, "the model; the same as the word MODEL")
+         kPlanning | kTokenize | kTemplate | kCalibrate, "the model; the same as the word MODEL")
         .twin("LLAMA_ARG_MODEL"),
     flag(Flag::kCtxSize, "ctx-size", "-c", K::kTokens, "N", "fit", G::kModel,
          kPlanning & ~static_cast<unsigned>(kBench),
@@ -94,7 +94,7 @@ constexpr std::array kTable = {
         .range(0, 1e9)
         .twin("LLAMA_ARG_FIT_TARGET"),
     flag(Flag::kUbatchSize, "ubatch-size", "-ub", K::kTokens, "N", "512", G::kModel,
-         kSingle | kInfo, "prompt tokens per device step")
+         kSingle | kInfo | kCalibrate, "prompt tokens per device step")
         .range(1, kMaxBatchRows)
         .twin("LLAMA_ARG_UBATCH"),
     flag(Flag::kBatchSize, "batch-size", "-b", K::kTokens, "N", "2048", G::kModel, kSingle,
@@ -102,20 +102,20 @@ constexpr std::array kTable = {
         .range(1, 1e9)
         .twin("LLAMA_ARG_BATCH"),
     flag(Flag::kThreads, "threads", "-t", K::kInteger, "N", "physical cores", G::kModel,
-         kSingle | kInfo, "threads")
+         kSingle | kInfo | kCalibrate, "threads")
         .range(1, 1024)
         .twin("LLAMA_ARG_THREADS"),
     flag(Flag::kThreadsBatch, "threads-batch", "-tb", K::kInteger, "N", "as -t", G::kModel,
          kSingle | kInfo, "the same; another number than -t is refused")
         .range(1, 1024),
     flag(Flag::kIsa, "isa", "", K::kChoice, "auto|avx512|avx2|portable", "auto", G::kModel,
-         kPlanning,
+         kPlanning | kCalibrate,
          "the best instruction set that kernels may use; one that is not there is refused"),
-    flag(Flag::kDevice, "device", "-dev", K::kText, "NAME", "cpu", G::kModel, kPlanning,
-         "the device; this build has: cpu")
+    flag(Flag::kDevice, "device", "-dev", K::kText, "NAME", "cpu", G::kModel,
+         kPlanning | kCalibrate, "the device; this build has: cpu")
         .twin("LLAMA_ARG_DEVICE"),
-    flag(Flag::kActivations, "activations", "", K::kChoice, "i12|f32", "i12", G::kModel, kPlanning,
-         "activations of packed weights; f32 is the reference"),
+    flag(Flag::kActivations, "activations", "", K::kChoice, "i12|f32", "i12", G::kModel,
+         kPlanning | kCalibrate, "activations of packed weights; f32 is the reference"),
     flag(Flag::kExact, "exact", "", K::kSwitch, "", "off", G::kModel, kPlanning,
          "an answer does not depend on how the prompt was cut"),
     flag(Flag::kCacheTypeK, "cache-type-k", "-ctk", K::kChoice, "f16|f32", "f16", G::kModel,
@@ -135,7 +135,7 @@ constexpr std::array kTable = {
         .twin("LLAMA_ARG_MMAP"),
     flag(Flag::kCheckTensors, "check-tensors", "", K::kSwitch, "", "off", G::kModel, kLoading,
          "read every block before loading: scales and numbers must be finite"),
-    flag(Flag::kLayout, "layout", "", K::kText, "NAME", "", G::kModel, kPlanning,
+    flag(Flag::kLayout, "layout", "", K::kText, "NAME", "", G::kModel, kPlanning | kCalibrate,
          "names an ambiguous block layout"),
     flag(Flag::kPin, "pin", "", K::kTextList, "OP:VARIANT", "", G::kModel, kPlanning,
          "use this kernel variant; repeatable"),
@@ -240,7 +240,13 @@ constexpr std::array kTable = {
     flag(Flag::kTime, "time", "", K::kSwitch, "", "off", G::kTool, kExplain,
          "run every op and say how long it takes"),
     flag(Flag::kJson, "json", "", K::kSwitch, "", "off", G::kTool,
-         kInfo | kExplain | kTokenize | kPerplexity, "the result as JSON"),
+         kInfo | kExplain | kTokenize | kPerplexity | kCalibrate, "the result as JSON"),
+    flag(Flag::kProfile, "profile", "", K::kText, "NAME|FILE", "", G::kTool, kExplain,
+         "plan for a device that is not here: h200, rtx4090, m4-pro, or a file"),
+    flag(Flag::kQuick, "quick", "", K::kSwitch, "", "off", G::kTool, kCalibrate,
+         "fewer rows and fewer rounds"),
+    flag(Flag::kShapes, "shapes", "", K::kPath, "FILE", "", G::kTool, kCalibrate,
+         "what to measure, one a line: f16 4096 576 1,8,512"),
     flag(Flag::kHash, "hash", "", K::kSwitch, "", "off", G::kTool, kInfo,
          "the file's SHA-256; reads the whole file"),
     flag(Flag::kKeys, "keys", "", K::kSwitch, "", "off", G::kTool, kInfo, "every metadata key"),
@@ -298,8 +304,8 @@ constexpr std::array kTable = {
     flag(Flag::kBenchProgress, "progress", "", K::kOptionalChoice, "plain|auto|off", "auto",
          G::kOutput, kBench, "say what is being measured, also where stderr is no terminal"),
     flag(Flag::kProgress, "progress", "", K::kChoice, "plain|auto|off", "auto", G::kOutput,
-         kLoading & ~static_cast<unsigned>(kBench), "bars, lines, or nothing"),
-    flag(Flag::kQuiet, "quiet", "", K::kSwitch, "", "off", G::kOutput, kLoading,
+         (kLoading & ~static_cast<unsigned>(kBench)) | kCalibrate, "bars, lines, or nothing"),
+    flag(Flag::kQuiet, "quiet", "", K::kSwitch, "", "off", G::kOutput, kLoading | kCalibrate,
          "no start lines and no progress"),
     flag(Flag::kPerf, "perf", "", K::kSwitch, "", "on", G::kOutput, kRun,
          "the line of figures after an answer")
@@ -307,10 +313,10 @@ constexpr std::array kTable = {
     flag(Flag::kVerbosePrompt, "verbose-prompt", "", K::kSwitch, "", "off", G::kOutput, kRun,
          "the tokens of the prompt, on stderr"),
     flag(Flag::kColor, "color", "", K::kOptionalChoice, "auto|on|off", "auto", G::kOutput,
-         kPlanning, "colours on stderr")
+         kPlanning | kCalibrate, "colours on stderr")
         .also("colour"),
     flag(Flag::kVerbose, "verbose", "-v", K::kSwitch, "", "off", G::kOutput,
-         kPlanning | kTokenize | kTemplate, "every setting, and where it came from"),
+         kPlanning | kTokenize | kTemplate | kCalibrate, "every setting, and where it came from"),
     flag(Flag::kHelp, "help", "-h", K::kSwitch, "", "off", G::kOutput, kAllCommands, "this text")
         .also("usage"),
 
@@ -380,7 +386,6 @@ constexpr std::array kTable = {
     absent("log-jsonl"),
     absent("log-timestamps"),
     absent("offline"),
-    absent("profile"),
     absent("batched"),
     absent("fail-on"),
     absent("batch"),

@@ -21,11 +21,12 @@ enum Command : unsigned {
   kHelp = 1U << 8U,
   kVersion = 1U << 9U,
   kCompletion = 1U << 10U,
+  kCalibrate = 1U << 11U,
 };
 // Commands that plan for a device, those that load a model, and all.
 inline constexpr unsigned kPlanning = kRun | kInfo | kExplain | kBench | kLogits | kPerplexity;
 inline constexpr unsigned kLoading = kRun | kExplain | kBench | kLogits | kPerplexity;
-inline constexpr unsigned kAllCommands = (1U << 11U) - 1U;
+inline constexpr unsigned kAllCommands = (1U << 12U) - 1U;
 
 enum class Flag : std::uint8_t {
   kNone,  // a flag that this build refuses
@@ -123,6 +124,9 @@ enum class Flag : std::uint8_t {
   kKlBase,
   kKlDivergence,
   kLimits,
+  kProfile,
+  kQuick,
+  kShapes,
 };
 
 enum class ValueKind : std::uint8_t {

@@ -97,6 +97,7 @@ EngineOptions engine_options(const Arguments& arguments) {
   if (arguments.has(Flag::kThreads)) {
     options.threads = static_cast<int>(arguments.integer(Flag::kThreads));
   }
+  options.profile = arguments.text(Flag::kProfile);
   if (arguments.text(Flag::kIsa) != "auto") options.instruction_set = arguments.text(Flag::kIsa);
   return options;
 }

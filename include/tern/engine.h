@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tern/calibration.h"
 #include "tern/cancel.h"
 #include "tern/chat_template.h"
 #include "tern/error.h"
@@ -30,6 +31,9 @@ struct EngineOptions {
       0;  // 0: physical cores within the affinity mask and the quota of the process's group
   std::string instruction_set{};  // "", or the best to use: "avx512", "avx2", "portable"; one that
                                   // is absent is an error
+  // Not "": plan for a device that is not here, by the name of a profile that ships ("h200",
+  // "rtx4090", "m4-pro") or a file. Such an engine explains and inspects; it loads nothing.
+  std::string profile{};
 };
 
 enum class Activations : std::uint8_t { kI12, kF32 };
@@ -53,6 +57,13 @@ struct ModelOptions {
   std::string layout{};               // names an ambiguous block layout (F06)
   std::vector<std::string> pins{};    // "op:variant"
   std::int64_t fit_target_mib = 512;  // memory to leave free where context is -1
+};
+
+struct CalibrationOptions {
+  std::string model{};   // measures what this model's steps need
+  std::string shapes{};  // or a file of shapes, one a line; neither: a set of usual ones
+  bool quick = false;    // fewer rows, fewer rounds
+  ModelOptions model_options{};
 };
 
 struct SessionOptions {
@@ -161,6 +172,12 @@ class Engine {
   [[nodiscard]] Result<double> estimate_read_gbps(const CancelToken& cancel) const;
   // Of the last level of the processor's cache: weights that fit it are read faster. 0: not known.
   [[nodiscard]] std::uint64_t last_cache_bytes() const;
+  // Measures the variants of products against each other and keeps the result for engines that are
+  // created later; this one goes on as it is. Takes seconds to minutes. Errors: kUsage for shapes
+  // that do not parse; kCancelled; kIo when the result cannot be kept.
+  [[nodiscard]] Result<CalibrationReport> calibrate(const CalibrationOptions& options,
+                                                    const ProgressFn& progress,
+                                                    const CancelToken& cancel) const;
 
   explicit Engine(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/choice/measured_table.h"
+#include "backend/choice/problem.h"
 #include "backend/plan.h"
 #include "backend/profile.h"
 #include "base/cancellation.h"
@@ -73,6 +75,21 @@ struct OutputRows {
 using Deadline = std::chrono::steady_clock::time_point;
 inline constexpr Deadline kNoDeadline = Deadline::max();
 
+// What `tern calibrate` measures.
+struct CalibrationRequest {
+  std::vector<Problem> problems;
+  const MeasuredTable* previous = nullptr;  // its rows stay, unless they are measured again
+  bool is_quick = false;
+  std::string date;      // for the rows: "2026-11-30"
+  std::string revision;  // of the source
+};
+
+struct CalibrationOutcome {
+  MeasuredTable table;
+  std::vector<Problem> measured;     // in the order of the request
+  std::vector<std::string> skipped;  // one sentence each about what was not measured
+};
+
 // A device that is there. Thread safety: upload, make_states and load may be called from any
 // thread; submit and wait of one executable belong to one thread at a time; several executables of
 // one device may be used side by side.
@@ -125,6 +142,14 @@ class Device {
   [[nodiscard]] virtual double estimate_read_gbps(const CancelToken& /*cancel*/) { return 0; }
   // Of the cache that a whole decode step may stay in; 0: none, or not known.
   [[nodiscard]] virtual std::uint64_t last_cache_bytes() const { return 0; }
+
+  // Measures every variant that may run the problems against the others, and the device's rates.
+  // Takes seconds to minutes. Errors: kCancelled; kUnsupported where the device has no choices.
+  [[nodiscard]] virtual Result<CalibrationOutcome> calibrate(const CalibrationRequest&,
+                                                             const ProgressFn&,
+                                                             const CancelToken&) {
+    return Error(ErrorCode::kUnsupported, "this device has nothing to calibrate yet");
+  }
 };
 
 // A kind of device. Stateless; plan() and estimate() are pure and need no hardware.

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/choice/problem.h"
 #include "backend/profile.h"
 #include "program/batch.h"
 #include "program/program.h"
@@ -21,13 +22,36 @@ struct PlanOptions {
   std::vector<std::string> pins{};  // "op:variant", checked against the tables
 };
 
+// What runs where the choice depends on the number of rows.
+struct KernelForRows {
+  std::int64_t most_rows = 0;  // from the entry before this one up to here
+  std::string kernel;
+  std::string reason;
+};
+
 // One launch. A step may cover several ops (a fused kernel, or a persistent kernel for whole
 // regions).
 struct PlanStep {
   std::uint32_t first_op = 0;
   std::uint32_t op_count = 1;
   std::string kernel;  // "gemv_q1_g128:lut"
-  std::string reason;  // "fastest eligible by prior; avx512: processor lacks AVX-512BW"
+  std::string reason;  // "measured 41.2 us, 25 % ahead of avx2 (measured)"
+  // By ascending rows; empty: kernel and reason hold for every number of rows.
+  std::vector<KernelForRows> by_rows{};
+
+  [[nodiscard]] const std::string& kernel_at(std::int64_t rows) const {
+    return by_rows.empty() ? kernel : at(rows).kernel;
+  }
+  [[nodiscard]] const std::string& reason_at(std::int64_t rows) const {
+    return by_rows.empty() ? reason : at(rows).reason;
+  }
+
+ private:
+  [[nodiscard]] const KernelForRows& at(std::int64_t rows) const {
+    for (const KernelForRows& entry : by_rows)
+      if (rows <= entry.most_rows) return entry;
+    return by_rows.back();
+  }
 };
 
 // Where an activation lies: offset into the arena. Values whose lives do not overlap share bytes.
@@ -54,6 +78,7 @@ class Plan {
   std::uint64_t scratch_bytes = 0;    // kernels' own, all workers together
   std::uint64_t output_bytes = 0;     // host-visible outputs
   std::vector<std::string> warnings;  // refused pins, slow paths (F24)
+  std::vector<Problem> problems;      // what was chosen for, each once: what calibration measures
 };
 
 // Bytes that a set of weights takes when resident, by the same function that lays them out.

@@ -46,6 +46,9 @@ struct WeightDecl {
 
 struct WeightSet {
   std::vector<WeightDecl> weights;
+  // Kernels that the user asked for ("op:variant"): where one reads a layout of its own, the
+  // weights are laid out for it.
+  std::vector<std::string> pins;
   // Tells the owner of the bytes that these are not needed for now, so that a process holds one
   // copy; may be empty.
   std::function<void(std::span<const std::byte>)> release;

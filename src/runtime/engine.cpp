@@ -5,14 +5,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <optional>
 
+#include "backend/profile_file.h"
 #include "backend/registry.h"
 #include "base/control_groups.h"
 #include "base/error.h"
 #include "runtime/guarded.h"
 #include "runtime/model_impl.h"
+#include "runtime/tuning.h"
 
 namespace tern {
 namespace {
@@ -53,13 +54,36 @@ std::optional<std::uint64_t> free_address_space() {
   return limit.rlim_cur - std::min<std::uint64_t>(limit.rlim_cur, used);
 }
 
-std::string read_processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t colon = line.find(':');
-    if (line.starts_with("model name") && colon + 2 < line.size()) return line.substr(colon + 2);
-  }
-  return "unknown processor";
+// The device that is here and the options mean.
+Result<void> choose_device(const EngineOptions& options, Engine::Impl& impl) {
+  Result<std::unique_ptr<backend::Backend>> made = backend::make_backend(options.device);
+  if (!made.ok()) return about_device(options.device, made.error());
+  impl.backend = std::move(*made);
+  const std::vector<backend::DeviceProfile> devices = impl.backend->devices();
+  if (devices.empty())
+    return fail(ErrorCode::kDevice, "--device {}: there is none here", options.device);
+  impl.profile = devices.front();
+  const std::optional<std::uint64_t> space = free_address_space();
+  std::uint64_t& memory = impl.profile.memory_bytes;  // 0: not known
+  if (space && impl.profile.kind == backend::DeviceKind::kCpu)
+    memory = std::max<std::uint64_t>(1, memory == 0 ? *space : std::min(memory, *space));
+  return {};
+}
+
+// A device that need not be here.
+Result<void> choose_profile(const EngineOptions& options, Engine::Impl& impl) {
+  const Result<backend::DeviceProfile> found = backend::find_profile(options.profile);
+  if (!found.ok())
+    return fail(found.error().code(), "--profile {}: {}", options.profile, found.error().message());
+  Result<std::unique_ptr<backend::Backend>> made =
+      backend::make_backend(backend::to_string(found->kind));
+  if (!made.ok())
+    return fail(ErrorCode::kDevice,
+                "--profile {}: it is a device of kind '{}', and this build cannot plan for one: {}",
+                options.profile, backend::to_string(found->kind), made.error().message());
+  impl.backend = std::move(*made);
+  impl.profile = *found;
+  return {};
 }
 
 }  // namespace
@@ -68,17 +92,8 @@ Result<Engine> Engine::create(const EngineOptions& options) {
   return runtime::guarded("engine", "to start it", [&]() -> Result<Engine> {
     auto impl = std::make_shared<Impl>();
     impl->options = options;
-    Result<std::unique_ptr<backend::Backend>> made = backend::make_backend(options.device);
-    if (!made.ok()) return about_device(options.device, made.error());
-    impl->backend = std::move(*made);
-    const std::vector<backend::DeviceProfile> devices = impl->backend->devices();
-    if (devices.empty())
-      return fail(ErrorCode::kDevice, "--device {}: there is none here", options.device);
-    impl->profile = devices.front();
-    const std::optional<std::uint64_t> space = free_address_space();
-    std::uint64_t& memory = impl->profile.memory_bytes;  // 0: not known
-    if (space && impl->profile.kind == backend::DeviceKind::kCpu)
-      memory = std::max<std::uint64_t>(1, memory == 0 ? *space : std::min(memory, *space));
+    const bool is_here = options.profile.empty();
+    TERN_TRY(is_here ? choose_device(options, *impl) : choose_profile(options, *impl));
     constexpr int kMaxThreads = 1024;
     if (options.threads < 0 || options.threads > kMaxThreads)
       return fail(ErrorCode::kUsage, "--threads {}: expected 1 to {}", options.threads,
@@ -86,20 +101,27 @@ Result<Engine> Engine::create(const EngineOptions& options) {
     if (options.threads > 0) impl->profile.cores = options.threads;
     const Result<CpuFeatures> features = limit_features(options.instruction_set, impl->profile.cpu);
     TERN_TRY(features);
+    // A library runs what instructions it likes.
+    if (*features != impl->profile.cpu) impl->profile.vendor.clear();
     impl->profile.cpu = *features;
+    impl->processor = impl->profile.maker_name;
     impl->warnings = impl->backend->warnings(impl->profile);
+    if (!is_here) return Engine(std::move(impl));
+    impl->profile.measured = runtime::load_tuning(impl->profile, impl->warnings);
     Result<std::unique_ptr<backend::Device>> device = impl->backend->open(impl->profile);
     if (!device.ok() && device.error().code() == ErrorCode::kOutOfMemory)
       return fail(ErrorCode::kOutOfMemory, "--threads {}: {}", impl->profile.cores,
                   device.error().message());
     if (!device.ok()) return about_device(options.device, device.error());
     impl->device = std::move(*device);
-    impl->processor = read_processor_name();
     return Engine(std::move(impl));
   });
 }
 
 std::string Engine::device_text() const {
+  const backend::DeviceProfile& p = impl_->profile;
+  if (p.kind != backend::DeviceKind::kCpu)
+    return fmt::format("{}: {} ({}), {} cores", p.name, p.maker_name, p.architecture, p.cores);
   const std::string features = to_string(impl_->profile.cpu);
   return fmt::format("{}: {}, {} thread{}", impl_->profile.name,
                      features.empty() ? "portable" : features, impl_->profile.cores,
@@ -108,11 +130,16 @@ std::string Engine::device_text() const {
 std::string Engine::processor_name() const { return impl_->processor; }
 int Engine::threads() const { return impl_->profile.cores; }
 std::vector<std::string> Engine::warnings() const { return impl_->warnings; }
-double Engine::measure_read_gbps() const { return impl_->device->measure_read_gbps(); }
-std::uint64_t Engine::last_cache_bytes() const { return impl_->device->last_cache_bytes(); }
+double Engine::measure_read_gbps() const {
+  return impl_->device ? impl_->device->measure_read_gbps() : 0;
+}
+std::uint64_t Engine::last_cache_bytes() const {
+  return impl_->device ? impl_->device->last_cache_bytes() : 0;
+}
 
 Result<double> Engine::estimate_read_gbps(const CancelToken& cancel) const {
   return runtime::guarded("bandwidth", "to measure it", [&]() -> Result<double> {
+    TERN_TRY(runtime::check_device(*impl_));
     constexpr std::uint64_t kLeastFree = std::uint64_t{1} << 30U;
     const std::uint64_t free = impl_->profile.memory_bytes;
     if (free != 0 && free < kLeastFree)
@@ -122,6 +149,14 @@ Result<double> Engine::estimate_read_gbps(const CancelToken& cancel) const {
     if (gbps > 0) return gbps;
     return fail(ErrorCode::kDevice, "not measured: the device cannot say, or has no memory left");
   });
+}
+
+Result<void> runtime::check_device(const Engine::Impl& engine) {
+  if (engine.device) return {};
+  return fail(ErrorCode::kDevice,
+              "--profile {}: the device is only planned for; what loads or measures needs one that "
+              "is here",
+              engine.options.profile);
 }
 
 }  // namespace tern

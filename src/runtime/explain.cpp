@@ -43,8 +43,12 @@ Explanation explain_plan(const backend::Plan& plan, std::string device, std::int
     row.region = region_text(p.regions[op.region]);
     row.op = program::name_of(op);
     row.shapes = shapes_text(p, op);
-    row.kernel = step.kernel;
-    row.reason = step.reason;
+    // Output rows are few, however many rows the step has.
+    const bool is_output = op.result != program::kNoValue &&
+                           p.at(op.result).element == program::Element::kF32 &&
+                           p.at(op.result).rows.axis == program::RowAxis::kOutputRows;
+    row.kernel = step.kernel_at(is_output ? shape.output_rows : rows);
+    row.reason = step.reason_at(is_output ? shape.output_rows : rows);
     row.bytes = cost.weight_bytes + cost.state_bytes + cost.row_bytes;
     row.flops = cost.flops;
     if (i < seconds.size()) row.microseconds = seconds[i] * 1e6;

@@ -92,7 +92,9 @@ Result<MemoryNeeds> memory_needs(const ModelFile& file, const backend::Backend& 
                 largest_bucket(settings, OutputForm::kLast));
   TERN_TRY(plan);
   MemoryNeeds needs;
-  needs.weights = backend.estimate(file.model->weights(), profile).bytes;
+  program::WeightSet weights = file.model->weights();
+  weights.pins = settings.pins;
+  needs.weights = backend.estimate(weights, profile).bytes;
   needs.arena = (*plan)->arena_bytes + (*plan)->scratch_bytes;
   for (const program::StateDecl& state : (*plan)->program.states)
     needs.kv_per_position += state.bytes_per_position();

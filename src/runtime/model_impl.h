@@ -23,6 +23,11 @@ struct Engine::Impl {
   std::vector<std::string> warnings;
 };
 
+namespace runtime {
+// kDevice for an engine that only plans.
+[[nodiscard]] Result<void> check_device(const Engine::Impl& engine);
+}  // namespace runtime
+
 struct Model::Impl {
   std::shared_ptr<Engine::Impl> engine;
   std::shared_ptr<const FileMap> file;

@@ -115,12 +115,11 @@ Result<void> check_tensors(const program::WeightSet& set, const ProgressFn& prog
 }
 
 // Lays the weights out and drops the file's pages behind them, so that the process holds one copy.
-Result<std::shared_ptr<const backend::ResidentWeights>> upload(Model::Impl& m,
-                                                               const std::string& path,
-                                                               bool is_checked,
-                                                               const ProgressFn& progress,
-                                                               const CancelToken& cancel) {
+Result<std::shared_ptr<const backend::ResidentWeights>> upload(
+    Model::Impl& m, const std::string& path, const std::vector<std::string>& pins, bool is_checked,
+    const ProgressFn& progress, const CancelToken& cancel) {
   program::WeightSet set = m.model->weights();
+  set.pins = pins;
   const FileMap& map = *m.file;
   if (is_checked) {
     const Result<void> checked = check_tensors(set, progress, cancel);
@@ -148,10 +147,14 @@ Result<std::vector<std::string>> kernel_texts(const ModelFile& file, const Engin
   for (const backend::PlanStep& step : (*plan)->steps) {
     const auto* linear = std::get_if<program::Linear>(&p.ops[step.first_op].kind);
     if (!linear) continue;
-    std::string text =
-        fmt::format("{}: {}", quant::info(p.at(linear->weight).weight.format).tag, step.kernel);
-    if (std::find(texts.begin(), texts.end(), text) == texts.end())
-      texts.push_back(std::move(text));
+    const std::string_view tag = quant::info(p.at(linear->weight).weight.format).tag;
+    const auto add = [&](const std::string& kernel) {
+      std::string text = fmt::format("{}: {}", tag, kernel);
+      if (std::find(texts.begin(), texts.end(), text) == texts.end())
+        texts.push_back(std::move(text));
+    };
+    add(step.kernel);
+    for (const backend::KernelForRows& at : step.by_rows) add(at.kernel);
   }
   return texts;
 }
@@ -179,6 +182,7 @@ std::string memory_text(const backend::DeviceProfile& profile) {
 Result<Model> open_model(const std::shared_ptr<Engine::Impl>& engine, const std::string& device,
                          const std::string& path, const ModelOptions& options,
                          const ProgressFn& progress, const CancelToken& cancel) {
+  TERN_TRY(runtime::check_device(*engine));
   TERN_TRY(runtime::check_options(options));
   Result<ModelFile> opened = runtime::open_model_file(path, options, progress, cancel);
   TERN_TRY(opened);
@@ -205,7 +209,7 @@ Result<Model> open_model(const std::shared_ptr<Engine::Impl>& engine, const std:
   m->model = std::move(opened->model);
   m->file->advise_sequential();
   Result<std::shared_ptr<const backend::ResidentWeights>> weights =
-      upload(*m, path, options.check_tensors, progress, cancel);
+      upload(*m, path, options.pins, options.check_tensors, progress, cancel);
   TERN_TRY(weights);
   const Result<std::shared_ptr<const backend::Plan>> plan =
       runtime::make_plan(*m->model, *engine->backend, engine->profile, settings, OutputForm::kLast,

@@ -24,7 +24,7 @@ class Usage(Case):
         self.refused(tern("tokenise", paths.model), 2, "tokenize")
 
     def test_commands_of_later_builds_are_refused_by_name(self):
-        for name in "chat image serve convert quantize calibrate kernels devices".split():
+        for name in "chat image serve convert quantize kernels devices".split():
             self.refused(tern(name, paths.model), 2, name, "this build does not have this command")
 
     def test_help_goes_to_stdout(self):

@@ -6,13 +6,14 @@ using program::Element;
 using program::ValueId;
 
 StepBinder::StepBinder(const CpuPlan& plan, const CpuWeights& weights, const CpuStates& states,
-                       std::byte* arena, const std::vector<RopeRows>& ropes)
+                       std::byte* arena, const std::vector<RopeRows>& ropes, VendorMemory vendor)
     : plan_(plan),
       program_(plan.program),
       weights_(weights),
       states_(states),
       arena_(arena),
       ropes_(ropes),
+      vendor_(std::move(vendor)),
       activation_layouts_(plan.program.values.size()) {
   // The layouts of records follow from the weights as they were laid out.
   std::vector<ActivationNeeds> needed(program_.values.size());
@@ -61,6 +62,45 @@ const float* StepBinder::bias(ValueId v) const {
   return v == program::kNoValue ? nullptr : std::get<ResidentVector>(resident(v)).data;
 }
 
+const std::vector<ProductKernel>& StepBinder::kernels_of(const program::Op& op) const {
+  return plan_.products[static_cast<std::size_t>(&op - program_.ops.data())];
+}
+
+VendorProblem StepBinder::vendor_problem(const DenseLinearStep& step) const {
+  const auto in = [](const std::shared_ptr<const backend::HostAllocation>& memory, const void* data,
+                     std::int64_t stride) -> VendorOperand {
+    return {memory,
+            static_cast<std::uint64_t>(static_cast<const std::byte*>(data) - memory->data()),
+            static_cast<std::uint64_t>(stride)};
+  };
+  VendorProblem p;
+  p.shape = {step.weight->format, step.weight->rows, step.weight->inputs, true};
+  p.x = in(vendor_.arena, step.x.data, step.x.stride);
+  p.w = in(vendor_.weights, step.weight->data, step.weight->inputs);
+  p.y = in(vendor_.arena, step.y.data, step.y.stride);
+  if (step.residual.data) p.residual = in(vendor_.arena, step.residual.data, step.residual.stride);
+  if (step.bias) p.bias = in(vendor_.weights, step.bias, 0);
+  return p;
+}
+
+DenseLinearStep StepBinder::dense_step(const program::Op& op, const program::Linear& e) const {
+  DenseLinearStep step;
+  step.weight = &std::get<ResidentDense>(resident(e.weight));
+  step.x = rows(e.x);
+  step.y = rows(op.result);
+  step.bias = bias(e.bias);
+  step.residual = rows_or_none(e.residual);
+  bool has_vendor = false;
+  for (const ProductKernel& k : kernels_of(op)) {
+    step.fns.push_back({k.most_rows, k.variant.is_vendor ? nullptr : k.variant.dense->run});
+    has_vendor = has_vendor || k.variant.is_vendor;
+  }
+  for (const DenseProductVariant& v : dense_product_variants())
+    if (!step.own && plan_.profile.cpu.contains(v.needs)) step.own = v.run;
+  if (has_vendor && vendor_.arena) step.vendor = vendor_problem(step);
+  return step;
+}
+
 Step StepBinder::bind_op(const program::Op& op, const program::Embed& e) const {
   return EmbedStep{&resident(e.table), plan_.kernels.packed.variant->decode_row, rows(op.result)};
 }
@@ -92,9 +132,10 @@ Step StepBinder::bind_op(const program::Op& op, const program::Linear& e) const 
   const RowsRef y = rows(op.result);
   const RowsRef residual = rows_or_none(e.residual);
   if (const auto* packed = std::get_if<ResidentPacked>(&weight)) {
-    const PackedVariant& v = *plan_.kernels.packed.variant;
     PackedLinearStep step;
-    step.fn = is_float ? v.matmul_f32 : v.matmul;
+    for (const ProductKernel& k : kernels_of(op))
+      step.fns.push_back(
+          {k.most_rows, is_float ? k.variant.packed->matmul_f32 : k.variant.packed->matmul});
     step.weight = packed;
     if (is_float) step.x = rows(e.x);
     if (!is_float) step.records = records(e.x);
@@ -104,9 +145,9 @@ Step StepBinder::bind_op(const program::Op& op, const program::Linear& e) const 
     return step;
   }
   if (const auto* matrix = std::get_if<BlockMatrix>(&weight)) {
-    const BlockProductVariant& v = *plan_.kernels.block.variant;
     BlockLinearStep step;
-    step.fn = is_float ? v.run_f32 : v.run;
+    for (const ProductKernel& k : kernels_of(op))
+      step.fns.push_back({k.most_rows, is_float ? k.variant.block->run_f32 : k.variant.block->run});
     step.weight = matrix;
     if (is_float) step.x = rows(e.x);
     if (!is_float) step.block = block(e.x);
@@ -115,12 +156,7 @@ Step StepBinder::bind_op(const program::Op& op, const program::Linear& e) const 
     step.residual = residual;
     return step;
   }
-  return DenseLinearStep{plan_.kernels.dense.variant->run,
-                         &std::get<ResidentDense>(weight),
-                         rows(e.x),
-                         y,
-                         bias(e.bias),
-                         residual};
+  return dense_step(op, e);
 }
 
 Step StepBinder::bind_op(const program::Op&, const program::Slice&) const { return NoStep{}; }

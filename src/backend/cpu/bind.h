@@ -1,6 +1,7 @@
 // Turns the ops of a plan into steps with addresses.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "backend/cpu/cpu_plan.h"
@@ -8,10 +9,16 @@
 
 namespace tern::cpu {
 
+// The arena and the weights as the vendor bridge knows memory; null where it has no products.
+struct VendorMemory {
+  std::shared_ptr<const backend::HostAllocation> arena;
+  std::shared_ptr<const backend::HostAllocation> weights;
+};
+
 class StepBinder {
  public:
   StepBinder(const CpuPlan& plan, const CpuWeights& weights, const CpuStates& states,
-             std::byte* arena, const std::vector<RopeRows>& ropes);
+             std::byte* arena, const std::vector<RopeRows>& ropes, VendorMemory vendor);
   // One step per op, in order.
   [[nodiscard]] std::vector<Step> bind() const;
 
@@ -22,6 +29,9 @@ class StepBinder {
   [[nodiscard]] BlockActivations block(program::ValueId v) const;
   [[nodiscard]] const Resident& resident(program::ValueId v) const;
   [[nodiscard]] const float* bias(program::ValueId v) const;
+  [[nodiscard]] const std::vector<ProductKernel>& kernels_of(const program::Op& op) const;
+  [[nodiscard]] DenseLinearStep dense_step(const program::Op& op, const program::Linear& e) const;
+  [[nodiscard]] VendorProblem vendor_problem(const DenseLinearStep& step) const;
 
   [[nodiscard]] Step bind_op(const program::Op& op, const program::Embed& e) const;
   [[nodiscard]] Step bind_op(const program::Op& op, const program::RmsNorm& e) const;
@@ -41,6 +51,7 @@ class StepBinder {
   const CpuStates& states_;
   std::byte* arena_;
   const std::vector<RopeRows>& ropes_;
+  VendorMemory vendor_;
   std::vector<ActivationLayout> activation_layouts_;  // by ValueId, of the packed form
 };
 

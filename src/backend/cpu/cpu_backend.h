@@ -2,8 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 
 #include "backend/backend.h"
+#include "backend/cpu/vendor/openblas_library.h"
 
 namespace tern::cpu {
 
@@ -24,6 +26,13 @@ class CpuBackend : public backend::Backend {
   [[nodiscard]] std::vector<backend::DeviceProfile> devices() const override;
   [[nodiscard]] Result<std::unique_ptr<backend::Device>> open(
       const backend::DeviceProfile& profile) const override;
+
+ private:
+  // Loaded when it is first asked for and kept, so that one backend has one copy. Null: not here.
+  [[nodiscard]] std::shared_ptr<const OpenblasLibrary> library() const;
+
+  mutable std::once_flag once_;
+  mutable std::shared_ptr<const OpenblasLibrary> library_;
 };
 
 }  // namespace tern::cpu

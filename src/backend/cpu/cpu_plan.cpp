@@ -5,6 +5,7 @@
 #include "backend/cpu/cache_lines.h"
 #include "backend/cpu/run_context.h"
 #include "backend/cpu/steps.h"
+#include "backend/cpu/vendor_products.h"
 #include "base/checked.h"
 
 namespace tern::cpu {
@@ -91,8 +92,48 @@ void place_values(CpuPlan& plan) {
     plan.output_bytes += bytes_of(plan, plan.views[output.value].root);
 }
 
-void plan_scratch(CpuPlan& plan) {
-  plan.worker_scratch_bytes = kPackedScratchBytes;
+// Most rows that the vendor's product runs; 0: it runs none.
+std::int64_t vendor_rows(const CpuPlan& plan, std::size_t op, program::RowAxis axis) {
+  std::int64_t rows = 0;
+  for (const ProductKernel& kernel : plan.products[op])
+    if (kernel.variant.is_vendor) rows = kernel.most_rows;
+  return std::min(rows, plan.rows_of(axis));
+}
+
+ProductShape shape_of_linear(const program::Program& p, const program::Linear& op) {
+  const program::WeightType& w = p.at(op.weight).weight;
+  return {w.format, w.rows, w.inputs, p.at(op.x).element == Element::kF32};
+}
+
+// By the products that were chosen, so that what needs no workspace has none.
+Result<void> plan_vendor_workspace(CpuPlan& plan) {
+  struct Known {
+    ProductShape shape;
+    std::int64_t rows;
+    bool has_bias, has_residual;
+    bool operator==(const Known&) const = default;
+  };
+  std::vector<Known> known;
+  const program::Program& p = plan.program;
+  for (std::size_t i = 0; i < p.ops.size(); ++i) {
+    const auto* linear = std::get_if<program::Linear>(&p.ops[i].kind);
+    if (!linear) continue;
+    const std::int64_t rows = vendor_rows(plan, i, p.at(p.ops[i].result).rows.axis);
+    if (rows == 0) continue;
+    const Known next{shape_of_linear(p, *linear), rows, linear->bias != program::kNoValue,
+                     linear->residual != program::kNoValue};
+    if (std::find(known.begin(), known.end(), next) != known.end()) continue;
+    known.push_back(next);
+    TERN_ASSIGN(const std::uint64_t bytes,
+                vendor_workspace(next.shape, rows, next.has_bias, next.has_residual,
+                                 std::max(plan.profile.cores, 1)));
+    plan.vendor_bytes = std::max(plan.vendor_bytes, bytes);
+  }
+  return {};
+}
+
+Result<void> plan_scratch(CpuPlan& plan) {
+  if (plan.has_packed()) plan.worker_scratch_bytes = kPackedScratchBytes;
   const auto context =
       static_cast<std::int64_t>(plan.limits.pages_per_sequence) * program::kPagePositions;
   const int splits = attention_splits(context);
@@ -111,8 +152,65 @@ void plan_scratch(CpuPlan& plan) {
   plan.worker_scratch_bytes = whole_lines(plan.worker_scratch_bytes);
   plan.partials_offset =
       plan.worker_scratch_bytes * static_cast<std::uint64_t>(std::max(plan.profile.cores, 1));
-  plan.scratch_bytes = plan.partials_offset + whole_lines(plan.attention_partial_floats * 4);
+  TERN_TRY(plan_vendor_workspace(plan));
+  plan.vendor_offset = plan.partials_offset + whole_lines(plan.attention_partial_floats * 4);
+  plan.scratch_bytes = plan.vendor_offset + whole_lines(plan.vendor_bytes);
+  return {};
 }
+
+// Chooses for every product, once per shape.
+class ProductChooser {
+ public:
+  ProductChooser(CpuPlan& plan, const backend::PlanOptions& options,
+                 const backend::ChoiceContext& context)
+      : plan_(plan), context_(context) {
+    rules_.have = plan.profile.cpu;
+    rules_.vendor = plan.profile.vendor;
+    rules_.tiling = plan.tiling;
+    rules_.writes_tables = plan.kernels.packed.variant->needs != CpuFeatures{};
+    rules_.is_exact = options.exact;
+  }
+
+  Result<void> choose_all() {
+    const program::Program& p = plan_.program;
+    plan_.products.resize(p.ops.size());
+    for (std::size_t i = 0; i < p.ops.size(); ++i) {
+      const auto* linear = std::get_if<program::Linear>(&p.ops[i].kind);
+      if (!linear) continue;
+      TERN_TRY(
+          choose(i, {shape_of_linear(p, *linear), plan_.rows_of(p.at(p.ops[i].result).rows.axis)}));
+    }
+    return {};
+  }
+
+ private:
+  struct Known {
+    ProductShape shape;
+    std::int64_t rows = 0;
+    bool operator==(const Known&) const = default;
+  };
+
+  Result<void> choose(std::size_t op, const Known& wanted) {
+    const auto same = std::find(known_.begin(), known_.end(), wanted);
+    if (same != known_.end()) {
+      plan_.products[op] = plan_.products[ops_[static_cast<std::size_t>(same - known_.begin())]];
+      return {};
+    }
+    TERN_ASSIGN(plan_.products[op],
+                choose_product(wanted.shape, wanted.rows, rules_, context_, plan_.warnings));
+    known_.push_back(wanted);
+    ops_.push_back(op);
+    for (std::int64_t rows = 1; rows <= backend::rows_bucket_of(wanted.rows); rows *= 2)
+      plan_.problems.push_back(problem_of(wanted.shape, rows, rules_.tiling));
+    return {};
+  }
+
+  CpuPlan& plan_;
+  const backend::ChoiceContext& context_;
+  ProductRules rules_;
+  std::vector<Known> known_;
+  std::vector<std::size_t> ops_;  // the first op of each
+};
 
 struct KernelText {
   std::string kernel;
@@ -124,30 +222,26 @@ KernelText text_of(std::string_view op, const Chosen<Variant>& chosen) {
   return {fmt::format("{}:{}", op, chosen.name()), chosen.reason};
 }
 
-KernelText linear_text(const CpuPlan& plan, const program::Linear& op) {
-  const quant::FormatInfo& format = quant::info(plan.program.at(op.weight).weight.format);
+// What a step says for each number of rows.
+void describe_product(const CpuPlan& plan, std::size_t index, const program::Linear& op,
+                      backend::PlanStep& step) {
+  const quant::Format format = plan.program.at(op.weight).weight.format;
   const bool is_float = plan.program.at(op.x).element == Element::kF32;
-  KernelText text;
-  switch (format.kind) {
-    case quant::FormatClass::kPacked:
-      text = text_of("packed_product", plan.kernels.packed);
-      // What --exact asks for (make_cpu_plan says why).
-      if (!is_float) text.reason += "; exact at every number of rows";
-      break;
-    case quant::FormatClass::kBlock:
-      text = text_of("block_product", plan.kernels.block);
-      break;
-    case quant::FormatClass::kDense:
-      return text_of("dense_product", plan.kernels.dense);
+  for (const ProductKernel& k : plan.products[index]) {
+    backend::KernelForRows text{k.most_rows,
+                                fmt::format("{}:{}", product_op(format), k.variant.name), k.reason};
+    // What --exact asks for (make_cpu_plan says why).
+    if (quant::is_packed(format) && !is_float) text.reason += "; exact at every number of rows";
+    if (quant::info(format).kind != quant::FormatClass::kDense)
+      text.kernel += is_float ? " f32" : " i12";
+    step.by_rows.push_back(std::move(text));
   }
-  text.kernel += is_float ? " f32" : " i12";
-  return text;
+  step.kernel = step.by_rows.front().kernel;
+  step.reason = step.by_rows.front().reason;
 }
 
 KernelText describe(const CpuPlan& plan, const program::Op& op) {
   const KernelSet& k = plan.kernels;
-  if (const auto* linear = std::get_if<program::Linear>(&op.kind))
-    return linear_text(plan, *linear);
   if (std::holds_alternative<program::RmsNorm>(op.kind)) return text_of("rms_norm", k.rms_norm);
   if (std::holds_alternative<program::Rope>(op.kind)) return text_of("rope", k.rope);
   if (std::holds_alternative<program::KvStore>(op.kind)) return text_of("kv_store", k.kv_store);
@@ -197,18 +291,28 @@ Result<std::shared_ptr<const backend::Plan>> make_cpu_plan(const program::Progra
   plan->program = program;
   plan->limits = options.limits;
   plan->profile = profile;
-  Result<KernelSet> kernels = choose_kernels(profile.cpu, options.pins, plan->warnings);
-  TERN_TRY(kernels);
-  plan->kernels = std::move(*kernels);
-  plan->tiling = packed_tiling(profile.cpu);
+  TERN_ASSIGN(const std::vector<backend::Pin> pins, backend::parse_pins(options.pins));
+  TERN_TRY(backend::check_pins(pins, pinnable_kernels()));
+  const backend::MeasuredTable* table = profile.measured.get();
+  const backend::ChoiceContext context{table ? table->rates() : rates_of(profile), table, pins};
+  TERN_ASSIGN(plan->kernels, choose_kernels(profile.cpu, context, plan->warnings));
+  plan->tiling = packed_tiling(profile.cpu, options.pins);
+  TERN_TRY(ProductChooser(*plan, options, context).choose_all());
   find_quant_forms(*plan);
   place_values(*plan);
-  plan_scratch(*plan);
+  TERN_TRY(plan_scratch(*plan));
   for (std::string& line : slow_paths(profile)) plan->warnings.push_back(std::move(line));
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
-    KernelText text = describe(*plan, program.ops[i]);
-    plan->steps.push_back(
-        {static_cast<std::uint32_t>(i), 1, std::move(text.kernel), std::move(text.reason)});
+    backend::PlanStep step;
+    step.first_op = static_cast<std::uint32_t>(i);
+    if (const auto* linear = std::get_if<program::Linear>(&program.ops[i].kind)) {
+      describe_product(*plan, i, *linear, step);
+    } else {
+      KernelText text = describe(*plan, program.ops[i]);
+      step.kernel = std::move(text.kernel);
+      step.reason = std::move(text.reason);
+    }
+    plan->steps.push_back(std::move(step));
   }
   return std::shared_ptr<const backend::Plan>(std::move(plan));
 }

@@ -7,8 +7,12 @@
 
 namespace tern::cpu {
 
-CpuDevice::CpuDevice(const backend::DeviceProfile& profile)
-    : profile_(profile), pool_(std::max(profile.cores, 1)), queue_(std::make_unique<Queue>()) {
+CpuDevice::CpuDevice(const backend::DeviceProfile& profile,
+                     std::shared_ptr<const OpenblasLibrary> library)
+    : profile_(profile),
+      library_(std::move(library)),
+      pool_(std::max(profile.cores, 1)),
+      queue_(std::make_unique<Queue>()) {
   queue_->jobs.reserve(16);  // a step allocates nothing
   const SignalsBlocked blocked;
   driver_ = std::thread([this] { drive(); });
@@ -43,7 +47,7 @@ Result<std::shared_ptr<const backend::ResidentWeights>> CpuDevice::upload(
     const program::WeightSet& weights, const ProgressFn& progress, const CancelToken& cancel) {
   TERN_TRY(check_process());
   Result<std::shared_ptr<const CpuWeights>> made =
-      CpuWeights::make(weights, packed_tiling(profile_.cpu), pool_, progress, cancel);
+      CpuWeights::make(weights, packed_tiling(profile_.cpu, weights.pins), pool_, progress, cancel);
   TERN_TRY(made);
   return std::shared_ptr<const backend::ResidentWeights>(std::move(*made));
 }
@@ -64,10 +68,14 @@ Result<std::unique_ptr<backend::Executable>> CpuDevice::load(
     return fail(ErrorCode::kInternal, "[cpu] plan, weights or states belong to another backend");
   if (cpu_plan->profile.cpu != profile_.cpu || cpu_plan->profile.cores != profile_.cores)
     return fail(ErrorCode::kInternal, "[cpu] the plan was made for another processor");
+  if (cpu_weights->tiling() != cpu_plan->tiling && cpu_plan->has_packed())
+    return fail(ErrorCode::kInternal,
+                "[cpu] the weights are laid out for another kernel than the plan's");
   if (cpu_states->decls() != cpu_plan->program.states)
     return fail(ErrorCode::kInternal, "[cpu] the states are not those of the program");
   Result<std::unique_ptr<backend::Executable>> made =
-      CpuExecutable::make(std::move(cpu_plan), std::move(cpu_weights), std::move(cpu_states));
+      CpuExecutable::make(std::move(cpu_plan), std::move(cpu_weights), std::move(cpu_states),
+                          {.library = library_, .pool = pool_, .device = number_});
   if (made.ok())
     static_cast<CpuExecutable&>(**made).on_retire([this](CpuExecutable& e) { retire(e); });
   return made;

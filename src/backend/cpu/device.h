@@ -16,7 +16,8 @@ namespace tern::cpu {
 
 class CpuDevice : public backend::Device {
  public:
-  explicit CpuDevice(const backend::DeviceProfile& profile);
+  // library: null where there is none.
+  CpuDevice(const backend::DeviceProfile& profile, std::shared_ptr<const OpenblasLibrary> library);
   ~CpuDevice() override;
 
   [[nodiscard]] const backend::DeviceProfile& profile() const override { return profile_; }
@@ -44,6 +45,9 @@ class CpuDevice : public backend::Device {
   [[nodiscard]] double measure_read_gbps() override;
   [[nodiscard]] double estimate_read_gbps(const CancelToken& cancel) override;
   [[nodiscard]] std::uint64_t last_cache_bytes() const override;
+  [[nodiscard]] Result<backend::CalibrationOutcome> calibrate(
+      const backend::CalibrationRequest& request, const ProgressFn& progress,
+      const CancelToken& cancel) override;
 
  private:
   enum class JobState : std::uint8_t { kQueued, kRunning, kDone, kCancelled };
@@ -74,6 +78,8 @@ class CpuDevice : public backend::Device {
   [[nodiscard]] Result<void> check_process() const;
 
   backend::DeviceProfile profile_;
+  std::shared_ptr<const OpenblasLibrary> library_;
+  const std::uint64_t number_ = backend::next_allocation_id();
   ThreadPool pool_;
   std::unique_ptr<Queue> queue_;
   std::thread driver_;

@@ -71,12 +71,12 @@ KvView CpuStates::view(std::uint32_t state) const {
 
 Result<std::unique_ptr<backend::Executable>> CpuExecutable::make(
     std::shared_ptr<const CpuPlan> plan, std::shared_ptr<const CpuWeights> weights,
-    std::shared_ptr<CpuStates> states) {
+    std::shared_ptr<CpuStates> states, const VendorParts& vendor) {
   std::unique_ptr<CpuExecutable> e(new CpuExecutable());
   Result<AlignedBuffer> arena = AlignedBuffer::allocate(plan->arena_bytes, {.what = "activations"});
   TERN_TRY(arena);
   Result<AlignedBuffer> scratch =
-      AlignedBuffer::allocate(plan->scratch_bytes, {.what = "the kernels' scratch"});
+      AlignedBuffer::allocate(plan->vendor_offset, {.what = "the kernels' scratch"});
   TERN_TRY(scratch);
   e->plan_ = std::move(plan);
   e->weights_ = std::move(weights);
@@ -93,10 +93,40 @@ Result<std::unique_ptr<backend::Executable>> CpuExecutable::make(
     r.sin = r.cos + static_cast<std::ptrdiff_t>(p.bucket.rows) * r.pairs;
     e->ropes_.push_back(r);
   }
-  e->steps_ = StepBinder(*e->plan_, *e->weights_, *e->states_, e->arena_.data(), e->ropes_).bind();
+  TERN_TRY(e->bind(vendor));
   e->batch_.reserve(e->plan_->limits);
   e->row_pages_.reserve(static_cast<std::size_t>(p.bucket.rows));
   return std::unique_ptr<backend::Executable>(std::move(e));
+}
+
+// The steps, and a bridge of this executable's own where the plan has products for it. Every such
+// product is planned once for its largest step, so that a refusal is an error of load().
+Result<void> CpuExecutable::bind(const VendorParts& vendor) {
+  bool has_vendor = false;
+  for (const std::vector<ProductKernel>& kernels : plan_->products)
+    for (const ProductKernel& k : kernels) has_vendor = has_vendor || k.variant.is_vendor;
+  VendorMemory memory;
+  if (has_vendor) {
+    if (!vendor.library)
+      return fail(ErrorCode::kInternal,
+                  "[cpu] the plan has products of a library that is not here");
+    const auto host = [&vendor](std::span<const std::byte> bytes) {
+      // The bridge writes to memory that it is given to write to, and to none else.
+      return std::make_shared<const backend::HostAllocation>(
+          vendor.device, const_cast<std::byte*>(bytes.data()), bytes.size());
+    };
+    memory = {host({arena_.data(), arena_.size()}), host(weights_->memory())};
+    vendor_ = make_cpu_vendor_gemm(vendor.library, vendor.pool, vendor.device, plan_->profile.cpu);
+    TERN_ASSIGN(vendor_context_, CpuEncodeContext::make(vendor.device, plan_->vendor_bytes));
+  }
+  steps_ = StepBinder(*plan_, *weights_, *states_, arena_.data(), ropes_, memory).bind();
+  for (const Step& step : steps_) {
+    const auto* dense = std::get_if<DenseLinearStep>(&step);
+    if (!dense || !dense->vendor.y.memory) continue;
+    const backend::GemmProblem problem = gemm_problem(dense->vendor, plan_->rows_of(dense->y.axis));
+    TERN_TRY(vendor_->plan(problem));
+  }
+  return {};
 }
 
 void CpuExecutable::set_batch(const program::BatchBlock& batch) {
@@ -115,7 +145,9 @@ RunContext CpuExecutable::context(ThreadPool& pool, const CancelToken& cancel) {
           .worker_scratch_bytes = plan_->worker_scratch_bytes,
           .attention_partials = reinterpret_cast<float*>(scratch_.data() + plan_->partials_offset),
           .attention_partial_floats = plan_->attention_partial_floats,
-          .kv_flags = kv_flags_};
+          .kv_flags = kv_flags_,
+          .vendor = vendor_.get(),
+          .vendor_context = vendor_context_.get()};
 }
 
 void CpuExecutable::prepare(ThreadPool& pool) {

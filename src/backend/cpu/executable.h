@@ -11,6 +11,7 @@
 #include "backend/cpu/cpu_plan.h"
 #include "backend/cpu/resident.h"
 #include "backend/cpu/steps.h"
+#include "backend/cpu/vendor/cpu_vendor_gemm.h"
 #include "base/aligned_buffer.h"
 
 namespace tern::cpu {
@@ -32,11 +33,18 @@ class CpuStates : public backend::StatePool {
   std::vector<AlignedBuffer> memory_;
 };
 
+// What an executable takes of its device for vendor products.
+struct VendorParts {
+  std::shared_ptr<const OpenblasLibrary> library;  // null: there is none
+  ThreadPool& pool;
+  std::uint64_t device = 0;  // its number in allocations
+};
+
 class CpuExecutable : public backend::Executable {
  public:
   [[nodiscard]] static Result<std::unique_ptr<backend::Executable>> make(
       std::shared_ptr<const CpuPlan> plan, std::shared_ptr<const CpuWeights> weights,
-      std::shared_ptr<CpuStates> states);
+      std::shared_ptr<CpuStates> states, const VendorParts& vendor);
 
   ~CpuExecutable() override {
     if (retire_) retire_(*this);
@@ -70,6 +78,7 @@ class CpuExecutable : public backend::Executable {
   friend class StepBinder;
   void prepare(ThreadPool& pool);
   [[nodiscard]] RunContext context(ThreadPool& pool, const CancelToken& cancel);
+  Result<void> bind(const VendorParts& vendor);
 
   std::shared_ptr<const CpuPlan> plan_;
   std::shared_ptr<const CpuWeights> weights_;
@@ -77,6 +86,8 @@ class CpuExecutable : public backend::Executable {
   AlignedBuffer arena_;
   AlignedBuffer scratch_;
   std::vector<RopeRows> ropes_;
+  std::unique_ptr<backend::VendorGemm> vendor_;  // null: no product of the plan is the vendor's
+  std::unique_ptr<CpuEncodeContext> vendor_context_;
   std::vector<Step> steps_;
   program::BatchBlock batch_;
   std::vector<const std::uint32_t*> row_pages_;

@@ -1,76 +1,101 @@
 #include "backend/cpu/kernel_set.h"
 
-#include <array>
+#include "backend/cpu/prior.h"
+#include "backend/cpu/product_choice.h"
 
 namespace tern::cpu {
 namespace {
 
-// The names under which pins and explain speak of the kernels.
-constexpr std::array<std::string_view, 9> kOps = {
-    "packed_product", "block_product", "dense_product", "rms_norm",   "rope",
-    "kv_store",       "attention",     "swiglu",        "elementwise"};
+constexpr std::string_view kPackedOp = "packed_product";
 
 struct Request {
   CpuFeatures have;
-  std::span<const backend::Pin> pins;
+  const backend::ChoiceContext& context;
   std::vector<std::string>& warnings;
 };
 
+std::string missing(CpuFeatures needs, CpuFeatures have) {
+  const CpuFeatures lacking = needs.without(have);
+  return lacking == CpuFeatures{} ? std::string() : "needs " + to_string(lacking);
+}
+
+// Ops without a weight are chosen once: a row is computed from that row alone, and which kernel
+// does it must not change with the number of rows.
 template <class Variant>
 Result<void> choose_one(std::string_view op, std::span<const Variant> variants,
                         const Request& request, Chosen<Variant>& chosen) {
+  constexpr std::int64_t kUsualWidth = 1024;
   std::vector<backend::Candidate> candidates;
   for (const Variant& v : variants)
-    candidates.push_back({v.name, to_string(v.needs.without(request.have))});
-  Result<backend::Choice> choice = backend::choose(op, candidates, request.pins, request.warnings);
-  TERN_TRY(choice);
-  chosen = {&variants[choice->index], choice->reason};
+    candidates.push_back({v.name, missing(v.needs, request.have),
+                          row_work(kUsualWidth, 1, own_efficiency(v.needs, request.have))});
+  const backend::Problem problem{.op = std::string(op),
+                                 .dtypes = "f32",
+                                 .layout = "rows",
+                                 .n = kUsualWidth,
+                                 .k = 0,
+                                 .m = 1,
+                                 .alignment = 64};
+  TERN_ASSIGN(const backend::Choice choice,
+              backend::choose(problem, candidates, request.context, request.warnings));
+  // The time is that of a row that stands for all, so it is not said.
+  chosen = {&variants[choice.index],
+            choice.basis == backend::Basis::kPredicted
+                ? fmt::format("{}, {}", to_string(choice.basis), choice.lead)
+                : choice.reason};
   return {};
 }
 
-Result<void> check_pins(std::span<const backend::Pin> pins) {
-  for (const backend::Pin& pin : pins) {
-    bool is_known = false;
-    std::string known;
-    for (std::string_view op : kOps) {
-      is_known = is_known || op == pin.op;
-      known += (known.empty() ? "" : ", ") + std::string(op);
-    }
-    if (!is_known)
-      return fail(ErrorCode::kUsage, "--pin {}:{}: there is no op '{}'; pinnable are {}", pin.op,
-                  pin.variant, pin.op, known);
-  }
-  return {};
+template <class Variant>
+std::vector<std::string_view> names_of(std::span<const Variant> variants) {
+  std::vector<std::string_view> names;
+  for (const Variant& v : variants) names.emplace_back(v.name);
+  return names;
 }
 
 }  // namespace
 
-PackedTiling packed_tiling(CpuFeatures have) { return select_packed_variant(have).tiling; }
-
-Result<KernelSet> choose_kernels(CpuFeatures have, const std::vector<std::string>& pins,
-                                 std::vector<std::string>& warnings) {
+PackedTiling packed_tiling(CpuFeatures have, std::span<const std::string> pins) {
+  PackedTiling tiling = select_packed_variant(have).tiling;
   const Result<std::vector<backend::Pin>> parsed = backend::parse_pins(pins);
-  TERN_TRY(parsed);
-  TERN_TRY(check_pins(*parsed));
-  const Request request{have, *parsed, warnings};
+  if (!parsed.ok()) return tiling;
+  for (const backend::Pin& pin : *parsed)
+    for (const PackedVariant& v : packed_variants())
+      if (pin.op == kPackedOp && pin.variant == v.name && v.needs != CpuFeatures{} &&
+          have.contains(v.needs))
+        tiling = v.tiling;
+  return tiling;
+}
+
+std::vector<backend::Pinnable> pinnable_kernels() {
+  std::vector<backend::Pinnable> ops;
+  for (std::string_view op :
+       {kPackedOp, std::string_view("block_product"), std::string_view("dense_product")})
+    ops.push_back({op, product_variant_names(op)});
+  ops.push_back({"rms_norm", names_of(rms_norm_variants())});
+  ops.push_back({"rope", names_of(rope_variants())});
+  ops.push_back({"kv_store", names_of(kv_store_variants())});
+  ops.push_back({"attention", names_of(attention_variants())});
+  ops.push_back({"swiglu", names_of(swiglu_variants())});
+  ops.push_back({"elementwise", names_of(elementwise_variants())});
+  return ops;
+}
+
+Result<KernelSet> choose_kernels(CpuFeatures have, const backend::ChoiceContext& context,
+                                 std::vector<std::string>& warnings) {
+  const Request request{have, context, warnings};
   KernelSet set;
-  // A variant that reads another tiling than the machine's is no candidate: its weights are not
-  // there.
-  std::vector<PackedVariant> packed;
-  for (const PackedVariant& v : packed_variants())
-    if (v.tiling == packed_tiling(have) || v.needs == CpuFeatures{}) packed.push_back(v);
-  Chosen<PackedVariant> chosen;
-  TERN_TRY(choose_one<PackedVariant>(kOps[0], packed, request, chosen));
-  for (const PackedVariant& v : packed_variants())
-    if (v.name == chosen.variant->name) set.packed = {&v, chosen.reason};
-  TERN_TRY(choose_one(kOps[1], block_product_variants(), request, set.block));
-  TERN_TRY(choose_one(kOps[2], dense_product_variants(), request, set.dense));
-  TERN_TRY(choose_one(kOps[3], rms_norm_variants(), request, set.rms_norm));
-  TERN_TRY(choose_one(kOps[4], rope_variants(), request, set.rope));
-  TERN_TRY(choose_one(kOps[5], kv_store_variants(), request, set.kv_store));
-  TERN_TRY(choose_one(kOps[6], attention_variants(), request, set.attention));
-  TERN_TRY(choose_one(kOps[7], swiglu_variants(), request, set.swiglu));
-  TERN_TRY(choose_one(kOps[8], elementwise_variants(), request, set.elementwise));
+  // Pins of packed kernels have decided the tiling: of those that read it the pinned or best one.
+  TERN_TRY(choose_one(kPackedOp, packed_variants(), request, set.packed));
+  TERN_TRY(choose_one<BlockProductVariant>("block_product", block_product_variants(), request,
+                                           set.block));
+  TERN_TRY(choose_one<RmsNormVariant>("rms_norm", rms_norm_variants(), request, set.rms_norm));
+  TERN_TRY(choose_one<RopeVariant>("rope", rope_variants(), request, set.rope));
+  TERN_TRY(choose_one<KvStoreVariant>("kv_store", kv_store_variants(), request, set.kv_store));
+  TERN_TRY(choose_one<AttentionVariant>("attention", attention_variants(), request, set.attention));
+  TERN_TRY(choose_one<SwigluVariant>("swiglu", swiglu_variants(), request, set.swiglu));
+  TERN_TRY(choose_one<ElementwiseVariant>("elementwise", elementwise_variants(), request,
+                                          set.elementwise));
   return set;
 }
 

@@ -219,6 +219,7 @@ Result<std::shared_ptr<const CpuWeights>> CpuWeights::make(const program::Weight
       AlignedBuffer::allocate(total, {.huge_pages = true, .what = "the weights"});
   TERN_TRY(memory);
   weights->memory_ = std::move(*memory);
+  weights->tiling_ = tiling;
   for (std::size_t i = 0; i < set.weights.size(); ++i) {
     const program::WeightDecl& d = set.weights[i];
     Result<Resident> resident =

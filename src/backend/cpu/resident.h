@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -56,10 +57,16 @@ class CpuWeights : public backend::ResidentWeights {
                                                                       const CancelToken& cancel);
 
   [[nodiscard]] std::uint64_t bytes() const override { return memory_.size(); }
+  [[nodiscard]] std::span<const std::byte> memory() const {
+    return {memory_.data(), memory_.size()};
+  }
+  // How packed weights lie: a plan for another tiling cannot read them.
+  [[nodiscard]] PackedTiling tiling() const { return tiling_; }
   [[nodiscard]] const Resident& at(program::WeightId id) const { return weights_[id]; }
 
  private:
   AlignedBuffer memory_;
+  PackedTiling tiling_ = PackedTiling::kBytes;
   std::vector<Resident> weights_;
 };
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "backend/vendor_gemm.h"
 #include "base/cancellation.h"
 #include "base/thread_pool.h"
 #include "program/batch.h"
@@ -40,6 +41,8 @@ struct RunContext {
   float* attention_partials = nullptr;
   std::size_t attention_partial_floats = 0;
   std::atomic<std::uint32_t>& kv_flags;
+  backend::VendorGemm* vendor = nullptr;  // null: no product of the plan is the vendor's
+  backend::EncodeContext* vendor_context = nullptr;
 
   [[nodiscard]] int rows() const { return batch.rows(); }
   [[nodiscard]] int count(program::RowAxis axis) const {

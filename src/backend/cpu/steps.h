@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "backend/cpu/kernel_set.h"
+#include "backend/cpu/product_choice.h"
 #include "backend/cpu/resident.h"
 #include "backend/cpu/run_context.h"
+#include "backend/cpu/vendor_products.h"
 
 namespace tern::cpu {
 
@@ -37,8 +39,23 @@ struct QuantizeStep {
   void run(RunContext& ctx) const;
 };
 
+// What runs a product, by ascending rows.
+template <class Fn>
+struct ProductFn {
+  std::int64_t most_rows = 0;
+  Fn fn = nullptr;  // null: the vendor's product
+};
+template <class Fn>
+using ProductFns = std::vector<ProductFn<Fn>>;
+template <class Fn>
+[[nodiscard]] Fn function_for(const ProductFns<Fn>& fns, std::int64_t rows) {
+  for (const ProductFn<Fn>& f : fns)
+    if (rows <= f.most_rows) return f.fn;
+  return fns.back().fn;
+}
+
 struct PackedLinearStep {
-  PackedMatmulFn fn = nullptr;
+  ProductFns<PackedMatmulFn> fns;
   const ResidentPacked* weight = nullptr;
   RecordsView records{};  // integers, or
   RowsRef x;              // floats (--activations f32)
@@ -49,7 +66,7 @@ struct PackedLinearStep {
 };
 
 struct BlockLinearStep {
-  BlockProductFn fn = nullptr;
+  ProductFns<BlockProductFn> fns;
   const BlockMatrix* weight = nullptr;
   BlockActivations block{};
   RowsRef x;
@@ -60,12 +77,18 @@ struct BlockLinearStep {
 };
 
 struct DenseLinearStep {
-  DenseProductFn fn = nullptr;
+  ProductFns<DenseProductFn> fns;
+  // What runs where the vendor would and its bridge refuses, which load() has looked at.
+  DenseProductFn own = nullptr;
+  VendorProblem vendor;  // where fns has a null
   const ResidentDense* weight = nullptr;
   RowsRef x, y;
   const float* bias = nullptr;
   RowsRef residual;
   void run(RunContext& ctx) const;
+
+ private:
+  [[nodiscard]] bool run_vendor(RunContext& ctx, int rows) const;
 };
 
 struct RopeStep {

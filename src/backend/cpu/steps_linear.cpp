@@ -35,6 +35,7 @@ void PackedLinearStep::run(RunContext& ctx) const {
   args.residual = bias ? nullptr : residual.data;
   args.residual_stride = residual.stride;
   if (args.rows == 0) return;
+  const PackedMatmulFn fn = function_for(fns, args.rows);
   const std::int64_t blocks = weight->layout.row_blocks();
   // At least two pieces a thread, so that one that starts late does not hold up the others.
   const std::int64_t even = ceil_div(blocks, 2 * static_cast<std::int64_t>(ctx.pool.threads()));
@@ -63,6 +64,7 @@ void BlockLinearStep::run(RunContext& ctx) const {
   args.residual_row_stride = residual.stride;
   const int rows = ctx.count(y.axis);
   if (rows == 0) return;
+  const BlockProductFn fn = function_for(fns, rows);
   const std::int64_t blocks = ceil_div(weight->outputs, kBlockRows);
   ctx.pool.parallel_for(blocks, ctx.pool.chunk_for(blocks, 2),
                         [&](std::int64_t begin, std::int64_t end, int) {
@@ -70,7 +72,21 @@ void BlockLinearStep::run(RunContext& ctx) const {
                         });
 }
 
+// False where the bridge refuses: nothing was written then.
+bool DenseLinearStep::run_vendor(RunContext& ctx, int rows) const {
+  if (!ctx.vendor) return false;
+  const Result<backend::GemmPlan> plan = ctx.vendor->plan(gemm_problem(vendor, rows));
+  return plan.ok() && ctx.vendor->encode(*plan, *ctx.vendor_context).ok();
+}
+
 void DenseLinearStep::run(RunContext& ctx) const {
+  const int rows = ctx.count(y.axis);
+  if (rows == 0) return;
+  DenseProductFn fn = function_for(fns, rows);
+  if (!fn) {
+    if (run_vendor(ctx, rows)) return;
+    fn = own;
+  }
   DenseProductArgs args;
   args.format = weight->format;
   args.w = weight->data;
@@ -83,8 +99,6 @@ void DenseLinearStep::run(RunContext& ctx) const {
   args.bias = bias;
   args.residual = residual.data;
   args.residual_row_stride = residual.stride;
-  const int rows = ctx.count(y.axis);
-  if (rows == 0) return;
   ctx.pool.parallel_for(weight->rows, ctx.pool.chunk_for(weight->rows, 16),
                         [&](std::int64_t begin, std::int64_t end, int) {
                           if (!ctx.cancel.requested()) fn(args, 0, rows, begin, end);
