@@ -1,7 +1,8 @@
 # One static library per folder under src/.
 #
-#   tern_library(NAME [RECURSE] [DEPENDS target ...] [PRIVATE target ...])
+#   tern_library(NAME [RECURSE] [ONLY regex | EXCEPT regex] [DEPENDS target ...] [PRIVATE target ...])
 #
+# ONLY and EXCEPT split a folder into two libraries by file name.
 # Sources are all *.cpp of the folder (RECURSE: and of the folders below it). Files named *_test.cpp or test.cpp
 # become the test program test_NAME; *_bench.cpp and bench.cpp become bench_NAME. Files named x86_<isa>*.cpp
 # get the flags of their instruction set, and nothing else does.
@@ -29,11 +30,16 @@ function(_tern_isa_flags)
 endfunction()
 
 function(tern_library name)
-  cmake_parse_arguments(ARG "RECURSE" "" "DEPENDS;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "RECURSE" "ONLY;EXCEPT" "DEPENDS;PRIVATE" ${ARGN})
   if(ARG_RECURSE)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   else()
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  endif()
+  if(ARG_ONLY)
+    list(FILTER sources INCLUDE REGEX "/${ARG_ONLY}[^/]*$")
+  elseif(ARG_EXCEPT)
+    list(FILTER sources EXCLUDE REGEX "/${ARG_EXCEPT}[^/]*$")
   endif()
   set(tests ${sources})
   set(benches ${sources})

@@ -27,7 +27,7 @@ namespace tern::backend {
 // `transposed` says that the product uses its transpose. Strides are in elements and may be larger
 // than the width (a slice of a fused result); a batch stride of 0 repeats one matrix.
 struct Operand {
-  AllocationRef memory;
+  AllocationRef memory = nullptr;
   std::uint64_t offset = 0;  // bytes from the start of the allocation, a multiple of the element
   std::uint64_t rows = 0;
   std::uint64_t cols = 0;
@@ -42,7 +42,7 @@ struct Operand {
 
 // n values that are added to every row.
 struct Bias {
-  AllocationRef memory;
+  AllocationRef memory = nullptr;
   std::uint64_t offset = 0;   // bytes
   Dtype dtype = Dtype::kF32;  // f32 or the dtype of D
 };
@@ -55,7 +55,7 @@ inline constexpr int kActivations = 5;
 
 // What follows the sum, in f32, before the one rounding to D's dtype.
 struct Epilogue {
-  std::optional<Bias> bias;
+  std::optional<Bias> bias = std::nullopt;
   Activation activation = Activation::kNone;
 };
 
@@ -64,15 +64,15 @@ struct Epilogue {
 enum class Contract : std::uint8_t { kExact, kTolerant };
 
 struct GemmProblem {
-  std::string op;  // for messages and explain: "linear in layer 3"
-  Operand a;       // op(A): [m, k]
-  Operand b;       // op(B): [k, n]; a weight stored [n, k] is B transposed
-  Operand c;       // [m, n]; looked at only when beta != 0; D itself, or apart from D
-  Operand d;       // [m, n]
+  std::string op{};  // for messages and explain: "linear in layer 3"
+  Operand a{};       // op(A): [m, k]
+  Operand b{};       // op(B): [k, n]; a weight stored [n, k] is B transposed
+  Operand c{};       // [m, n]; looked at only when beta != 0; D itself, or apart from D
+  Operand d{};       // [m, n]
   std::uint32_t batch = 1;
   float alpha = 1.0f;
   float beta = 0.0f;
-  Epilogue epilogue;
+  Epilogue epilogue{};
   Contract contract = Contract::kTolerant;
 
   [[nodiscard]] std::uint64_t m() const { return a.transposed ? a.cols : a.rows; }
@@ -91,6 +91,9 @@ enum class OperandName : std::uint8_t { kA, kB, kC, kD, kBias };
 // kInvalidArgument, naming op, operand and numbers, when that does not fit 64 bits.
 [[nodiscard]] Result<std::uint64_t> span_bytes(const GemmProblem& problem, const Operand& operand,
                                                OperandName name);
+
+// The same elements in the same bytes: C and D of a product in place.
+[[nodiscard]] bool is_same_place(const Operand& x, const Operand& y, std::uint32_t batch);
 
 // Everything that is wrong with a problem whatever vendor runs it: shapes that do not fit each
 // other, strides below the width, a result whose own elements overlap, ranges outside of their
@@ -111,6 +114,26 @@ struct Conversion {
   friend bool operator==(const Conversion&, const Conversion&) = default;
 };
 
+// Dtypes of A, B and D that one vendor call takes as they are.
+struct DtypeTriple {
+  Dtype a, b, d;
+};
+
+// What the bridge does to run a problem: which dtypes the vendor call sees, what is converted,
+// which epilogue is whose.
+struct VendorCall {
+  DtypeTriple dtypes{};  // as the vendor sees them; d is f32 before an own epilogue
+  bool converts_a = false;
+  bool converts_b = false;
+  bool has_vendor_c = false;           // the vendor adds beta * C
+  bool has_vendor_bias = false;        // the vendor adds the bias
+  bool has_vendor_activation = false;  // the vendor applies the activation (or there is none)
+  bool has_own_epilogue = false;       // one kernel of ours does whatever the vendor does not
+  bool has_staged_result = false;      // the vendor writes f32 to the workspace, not to D
+  bool is_loop = false;                // a vendor call per matrix of the batch
+  bool has_product = false;            // false (k = 0, alpha = 0): our kernel does all there is
+};
+
 // A problem that was checked and accepted, with what its encoding does. A value: it holds the
 // allocations of its operands and no object of the vendor, so it stays good after reset() and may
 // be used from any thread.
@@ -118,14 +141,14 @@ struct GemmPlan {
   GemmProblem problem;
   std::string_view vendor;              // "openblas", "cublaslt", "mps", "plain"
   std::vector<Conversion> conversions;  // extra launches, in this order, before the product
-  bool has_own_epilogue = false;        // one fused kernel of ours follows the product
-  std::uint32_t vendor_calls = 0;       // 1, or `batch` where the vendor has no batches
-  std::uint64_t workspace_bytes = 0;    // what EncodeContext::workspace must offer
-  std::string reason;                   // one line for explain
+  VendorCall call;
+  std::uint32_t vendor_calls = 0;     // 1, or `batch` where the vendor has no batches
+  std::uint64_t workspace_bytes = 0;  // what EncodeContext::workspace must offer
+  std::string reason;                 // one line for explain
   // Launches in all: what the cost model multiplies its launch time by.
   [[nodiscard]] std::uint32_t launches() const {
     return vendor_calls + static_cast<std::uint32_t>(conversions.size()) +
-           (has_own_epilogue ? 1u : 0u);
+           (call.has_own_epilogue ? 1u : 0u);
   }
 };
 

@@ -18,11 +18,6 @@ struct Verdict {
   explicit operator bool() const { return reason.empty(); }
 };
 
-// Dtypes of A, B and D that one vendor call takes as they are.
-struct DtypeTriple {
-  Dtype a, b, d;
-};
-
 // How a vendor treats operands whose pair of dtypes it has not.
 enum class ConversionRule : std::uint8_t {
   kNone,    // refuse
@@ -55,21 +50,6 @@ struct VendorLimits {
 
 // True when a one-tile product at that offset gave the known answer in this process.
 using OffsetProven = std::function<bool(const Operand& operand, OperandName name)>;
-
-// What the bridge does to run a problem: which dtypes the vendor call sees, what is converted,
-// which epilogue is whose.
-struct VendorCall {
-  DtypeTriple dtypes{};  // as the vendor sees them; d is f32 before an own epilogue
-  bool converts_a = false;
-  bool converts_b = false;
-  bool has_vendor_c = false;           // the vendor adds beta * C
-  bool has_vendor_bias = false;        // the vendor adds the bias
-  bool has_vendor_activation = false;  // the vendor applies the activation (or there is none)
-  bool has_own_epilogue = false;       // one kernel of ours does whatever the vendor does not
-  bool has_staged_result = false;      // the vendor writes f32 to the workspace, not to D
-  bool is_loop = false;                // a vendor call per matrix of the batch
-  bool has_product = false;            // false (k = 0, alpha = 0): our kernel does all there is
-};
 
 // How `problem` would run, or why not. Pure. `problem` has passed check_problem. This alone decides
 // eligibility: no pin, table or model overrides it.

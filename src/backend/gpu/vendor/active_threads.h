@@ -4,7 +4,6 @@
 
 #include <mutex>
 #include <thread>
-#include <vector>
 
 namespace tern::gpu {
 
@@ -13,26 +12,31 @@ namespace tern::gpu {
 // for two threads that drop each other's executable from inside an encode.
 class ActiveThreads {
  public:
-  // The calling thread is active while a Scope lives. Every completion handler opens one first.
+  // The calling thread is active while a Scope lives; scopes nest. Every completion handler opens
+  // one first. Lives on its thread's stack.
   class Scope {
    public:
-    explicit Scope(ActiveThreads& threads) : threads_(threads) { threads_.enter(); }
-    ~Scope() { threads_.leave(); }
+    explicit Scope(ActiveThreads& threads) : threads_(threads) { threads_.enter(*this); }
+    ~Scope() { threads_.leave(*this); }
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
    private:
+    friend class ActiveThreads;
     ActiveThreads& threads_;
+    const std::thread::id id_ = std::this_thread::get_id();
+    Scope* next_ = nullptr;
+    Scope* previous_ = nullptr;
   };
 
   [[nodiscard]] bool contains_this_thread() const;
 
  private:
-  void enter();
-  void leave();
+  void enter(Scope& scope);
+  void leave(Scope& scope);
 
   mutable std::mutex mutex_;
-  std::vector<std::thread::id> ids_;  // a thread is in here once per scope that it is in
+  Scope* first_ = nullptr;
 };
 
 }  // namespace tern::gpu

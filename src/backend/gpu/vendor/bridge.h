@@ -26,6 +26,8 @@ struct BridgeBounds {
   std::size_t views = 4096;
   std::size_t descriptors = 1024;
   std::size_t probes = 1024;
+  // And-ed to every hash: 0 puts all keys of a cache into one bucket, which must change nothing.
+  std::uint64_t hash_mask = ~std::uint64_t{0};
 };
 
 // backend::VendorGemm over a VendorApi. Encodes overlap. drop_allocation() and reset() invalidate:

@@ -73,9 +73,14 @@ struct DescriptorKey {
 struct ViewKey {
   AllocationId allocation = 0;
   std::uint64_t offset = 0;
-  DescriptorKey matrix;
+  DescriptorKey matrix{};
   friend bool operator==(const ViewKey&, const ViewKey&) = default;
 };
+
+[[nodiscard]] std::uint64_t hash_of(const PlanKey& key);
+[[nodiscard]] std::uint64_t hash_of(const KernelKey& key);
+[[nodiscard]] std::uint64_t hash_of(const DescriptorKey& key);
+[[nodiscard]] std::uint64_t hash_of(const ViewKey& key);
 
 // ---- Objects. A vendor derives its own; the destructor releases, and may run on any thread. ----
 
@@ -100,45 +105,45 @@ struct VendorView {
 // A matrix, or a batch of them, as a command sees it. view and descriptor are null for a vendor
 // that has none (VendorObjects).
 struct MatrixRef {
-  backend::Operand operand;
-  std::shared_ptr<const VendorDescriptor> descriptor;
-  std::shared_ptr<const VendorView> view;
+  backend::Operand operand{};
+  std::shared_ptr<const VendorDescriptor> descriptor = nullptr;
+  std::shared_ptr<const VendorView> view = nullptr;
 };
 
 // D = activation(alpha op(A) op(B) + beta C + bias), where C, bias and activation are there only
 // when VendorCall gave them to the vendor. c is d itself when in place.
 struct ProductCall {
-  std::string_view op;
+  std::string_view op{};
   std::uint64_t m = 0, n = 0, k = 0;
   std::uint32_t batch = 1;
   float alpha = 1.0f;
   float beta = 0.0f;  // 0: c is not read and may be empty
-  MatrixRef a, b, c, d;
-  std::optional<backend::Bias> bias;
+  MatrixRef a{}, b{}, c{}, d{};
+  std::optional<backend::Bias> bias = std::nullopt;
   backend::Activation activation = backend::Activation::kNone;
   const VendorPlan* plan = nullptr;
-  VendorKernel* kernel = nullptr;  // this call's alone
-  AllocationRef workspace;         // plan->workspace_bytes from workspace_offset on
+  VendorKernel* kernel = nullptr;     // this call's alone
+  AllocationRef workspace = nullptr;  // plan->workspace_bytes from workspace_offset on
   std::uint64_t workspace_offset = 0;
 };
 
 // to[i] = from[i] in another dtype: a kernel of ours. Same rows, cols and batch; own strides.
 struct ConversionCall {
-  std::string_view op;
-  backend::Operand from, to;
+  std::string_view op{};
+  backend::Operand from{}, to{};
   std::uint32_t batch = 1;
 };
 
 // D = activation(source + beta C + bias), in one pass of a kernel of ours; without a source the
 // first term is 0. source is D itself (f32, in place) or staged f32 sums.
 struct EpilogueCall {
-  std::string_view op;
+  std::string_view op{};
   std::uint64_t m = 0, n = 0;
   std::uint32_t batch = 1;
-  std::optional<backend::Operand> source;
+  std::optional<backend::Operand> source = std::nullopt;
   float beta = 0.0f;  // 0: c is not read
-  backend::Operand c, d;
-  std::optional<backend::Bias> bias;
+  backend::Operand c{}, d{};
+  std::optional<backend::Bias> bias = std::nullopt;
   backend::Activation activation = backend::Activation::kNone;
 };
 
