@@ -38,18 +38,24 @@ struct ProbeResult {
   bool has_passed = false;
 };
 
-// Runs a function of the vendor. An exception of whatever kind ends here.
+// Runs a function of the vendor. Its error gets the place put before it, and an exception of
+// whatever kind ends here.
 template <class T, class Call>
 Result<T> guarded(std::string_view op, std::string_view vendor, std::string_view what,
                   Call&& call) {
+  const auto failed = [&](ErrorCode code, std::string_view why) {
+    return fail(code, "{}: {} failed to {}: {}", op, vendor, what, why);
+  };
   try {
-    return call();
+    Result<T> result = call();
+    if (!result.ok()) return failed(result.error().code(), result.error().message());
+    return result;
   } catch (const Error& error) {
-    return fail(error.code(), "{}: {} failed to {}: {}", op, vendor, what, error.message());
+    return failed(error.code(), error.message());
   } catch (const std::exception& error) {
-    return fail(ErrorCode::kDevice, "{}: {} failed to {}: {}", op, vendor, what, error.what());
+    return failed(ErrorCode::kDevice, error.what());
   } catch (...) {
-    return fail(ErrorCode::kDevice, "{}: {} failed to {}: an unknown exception", op, vendor, what);
+    return failed(ErrorCode::kDevice, "an unknown exception");
   }
 }
 

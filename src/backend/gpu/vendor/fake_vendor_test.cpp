@@ -82,6 +82,29 @@ double bias_at(const backend::Bias& bias, std::uint64_t column) {
   return load(bias.dtype, data + bias.offset + column * size_of(bias.dtype));
 }
 
+// Like a command buffer, a command holds no memory alive: what it needs was retained, or is gone.
+class Needs {
+ public:
+  explicit Needs(Counter violations) : violations_(std::move(violations)) {}
+  void borrow(AllocationRef& memory) {
+    if (!memory) return;
+    memory_.emplace_back(memory);
+    memory = AllocationRef(AllocationRef(), memory.get());
+  }
+  [[nodiscard]] bool are_alive() const {
+    for (const auto& memory : memory_) {
+      if (!memory.expired()) continue;
+      ++*violations_;
+      return false;
+    }
+    return true;
+  }
+
+ private:
+  Counter violations_;
+  std::vector<std::weak_ptr<const backend::Allocation>> memory_;
+};
+
 struct Product {
   std::uint64_t m, n, k;
   std::uint32_t batch;
@@ -292,14 +315,13 @@ Result<void> FakeVendor::encode_product(const ProductCall& call, backend::Encode
       .is_b_transposed = has_kernel ? kernel->key.is_b_transposed : call.b.operand.transposed,
       .bias = call.bias,
       .activation = call.activation};
-  // Like a command buffer, the command holds no memory alive: what it needs was retained.
-  std::vector<std::weak_ptr<const backend::Allocation>> needs = {product.a.memory, product.b.memory,
-                                                                 product.d.memory};
+  Needs needs(violations_);
+  for (Operand* operand : {&product.a, &product.b, &product.c, &product.d})
+    needs.borrow(operand->memory);
+  if (product.bias) needs.borrow(product.bias->memory);
   static_cast<FakeContext&>(context).vendor_command(
-      [product = std::move(product), needs = std::move(needs), violations = violations_] {
-        if (std::any_of(needs.begin(), needs.end(), [](const auto& n) { return n.expired(); }))
-          ++*violations;
-        product.run();
+      [product = std::move(product), needs = std::move(needs)] {
+        if (needs.are_alive()) product.run();
       });
   return {};
 }
@@ -308,7 +330,12 @@ Result<void> FakeVendor::encode_conversion(const ConversionCall& call,
                                            backend::EncodeContext& context) {
   if (enter(Step::kConversion) != Outcome::kWorks)
     return fail(ErrorCode::kDevice, "injected error");
-  static_cast<FakeContext&>(context).own_command([call] {
+  ConversionCall mine = call;
+  Needs needs(violations_);
+  needs.borrow(mine.from.memory);
+  needs.borrow(mine.to.memory);
+  static_cast<FakeContext&>(context).own_command([call = mine, needs = std::move(needs)] {
+    if (!needs.are_alive()) return;
     for (std::uint64_t b = 0; b < call.batch; ++b) {
       for (std::uint64_t r = 0; r < call.from.rows; ++r) {
         for (std::uint64_t c = 0; c < call.from.cols; ++c) {
@@ -324,7 +351,14 @@ Result<void> FakeVendor::encode_conversion(const ConversionCall& call,
 Result<void> FakeVendor::encode_epilogue(const EpilogueCall& call,
                                          backend::EncodeContext& context) {
   if (enter(Step::kEpilogue) != Outcome::kWorks) return fail(ErrorCode::kDevice, "injected error");
-  static_cast<FakeContext&>(context).own_command([call] {
+  EpilogueCall mine = call;
+  Needs needs(violations_);
+  if (mine.source) needs.borrow(mine.source->memory);
+  if (mine.bias) needs.borrow(mine.bias->memory);
+  needs.borrow(mine.c.memory);
+  needs.borrow(mine.d.memory);
+  static_cast<FakeContext&>(context).own_command([call = mine, needs = std::move(needs)] {
+    if (!needs.are_alive()) return;
     for (std::uint64_t b = 0; b < call.batch; ++b) {
       for (std::uint64_t r = 0; r < call.m; ++r) {
         for (std::uint64_t c = 0; c < call.n; ++c) {
