@@ -4,7 +4,9 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -87,6 +89,8 @@ Result<Handles> open_private([[maybe_unused]] const std::string& name,
   if (set("OPENBLAS_NUM_THREADS", "1", 1) != 0 ||
       (core != nullptr && set("OPENBLAS_CORETYPE", core, 0) != 0))
     return Error(ErrorCode::kNotFound, "its environment could not be prepared");
+  // Only into a namespace that holds the C library just opened: glibc 2.36 keeps the loader's lock
+  // for ever when it is asked for one that is empty.
   void* library = ::dlmopen(space, name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return Error(ErrorCode::kNotFound, loader_message());
   handles.push(library);
@@ -128,21 +132,29 @@ class Loaded final : public OpenblasLibrary {
 
 // A private copy, told the processor when it does not know it.
 Result<Handles> open_best(const OpenblasLibrary::Options& options) {
-  TERN_ASSIGN(Handles handles, open_private(options.name, nullptr));
-  if (call_text(handles.library(), "openblas_get_corename") != kUnknownProcessor) return handles;
-  for (const CoreRow& row : kCores) {
-    if (!options.features.contains(row.needs)) continue;
-    Result<Handles> told = open_private(options.name, row.name);
-    return told.ok() ? std::move(told) : Result<Handles>(std::move(handles));
+  const auto best = std::find_if(kCores.begin(), kCores.end(), [&](const CoreRow& row) {
+    return options.features.contains(row.needs);
+  });
+  {
+    // Closed again before the next is opened, so that its thread-local storage comes back.
+    TERN_ASSIGN(Handles untold, open_private(options.name, nullptr));
+    if (best == kCores.end() ||
+        call_text(untold.library(), "openblas_get_corename") != kUnknownProcessor)
+      return untold;
   }
-  return handles;
+  Result<Handles> told = open_private(options.name, best->name);
+  return told.ok() ? std::move(told) : open_private(options.name, nullptr);
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const OpenblasLibrary>> OpenblasLibrary::load(const Options& options) {
   Result<Handles> opened = options.is_private ? open_best(options) : open_shared(options.name);
-  if (!opened.ok() && options.is_private) opened = open_shared(options.name);
+  std::string no_copy = options.is_private ? "" : "not asked for";
+  if (!opened.ok() && options.is_private) {
+    no_copy = opened.error().message();
+    opened = open_shared(options.name);
+  }
   if (!opened.ok()) {
     return fail(ErrorCode::kNotFound,
                 "OpenBLAS is not there ({}); Tern's own kernels multiply. Install libopenblas0 to "
@@ -159,10 +171,12 @@ Result<std::shared_ptr<const OpenblasLibrary>> OpenblasLibrary::load(const Optio
                 options.name);
   }
   if (threads() != 1) {
-    return fail(ErrorCode::kUnsupported,
-                "{} would run {} threads of its own, which is a setting of the whole process; "
-                "install libopenblas0-serial or start with OPENBLAS_NUM_THREADS=1",
-                options.name, threads());
+    return fail(
+        ErrorCode::kUnsupported,
+        "{} would run {} threads of its own, which is a setting of the whole process; "
+        "install libopenblas0-serial or start with OPENBLAS_NUM_THREADS=1 (a copy of our own: "
+        "{})",
+        options.name, threads(), no_copy);
   }
   return std::shared_ptr<const OpenblasLibrary>(
       std::make_shared<Loaded>(std::move(opened).value(), sgemm));

@@ -34,9 +34,15 @@ struct SgemmArgs {
 // process who uses that copy, so it is not ours to change. Therefore we load a copy that nobody
 // else has: glibc's dlmopen gives it a namespace with a C library of its own, in whose environment
 // OPENBLAS_NUM_THREADS is 1 when the library starts; the process's environment and the copy that
-// others use stay as they are. It costs about 4 MB, and it also cures a second fault: a library
-// older than the processor (0.3.21 and Emerald Rapids, for instance) takes it for a Prescott and
-// runs SSE3 code; in our namespace it is told which kernels to take, unless the user has said so.
+// others use stay as they are. It also cures a second fault: a library older than the processor
+// (0.3.21 and Emerald Rapids, for instance) takes it for a Prescott and runs SSE3 code; in our
+// namespace it is told which kernels to take, unless the user has said so.
+//
+// A copy costs about 4 MB, and room in a fixed area of thread-local storage that glibc gets back
+// only when the youngest copy is closed first; a process has room for about ten. So load once and
+// share the pointer among the engines of a process; who finds no room is told so and multiplies
+// without.
+//
 // Where there is no dlmopen, or it fails, the ordinary copy serves if it runs one thread anyway
 // (Debian's libopenblas0-serial; OPENBLAS_NUM_THREADS=1), and otherwise there is none.
 class OpenblasLibrary {

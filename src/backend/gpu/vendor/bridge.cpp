@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "backend/gpu/vendor/encode_gate.h"
 #include "backend/gpu/vendor/lowering.h"
 #include "backend/gpu/vendor/object_cache.h"
+#include "backend/gpu/vendor/vendor_call.h"
 #include "base/error.h"
 
 namespace tern::gpu {
@@ -37,39 +37,6 @@ std::uint64_t hash_of(const ProbeKey& key) { return key.offset * 0x9e3779b97f4a7
 struct ProbeResult {
   bool has_passed = false;
 };
-
-// Runs a function of the vendor. Its error gets the place put before it, and an exception of
-// whatever kind ends here.
-template <class T, class Call>
-Result<T> guarded(std::string_view op, std::string_view vendor, std::string_view what,
-                  Call&& call) {
-  const auto failed = [&](ErrorCode code, std::string_view why) {
-    return fail(code, "{}: {} failed to {}: {}", op, vendor, what, why);
-  };
-  try {
-    Result<T> result = call();
-    if (!result.ok()) return failed(result.error().code(), result.error().message());
-    return result;
-  } catch (const Error& error) {
-    return failed(error.code(), error.message());
-  } catch (const std::exception& error) {
-    return failed(ErrorCode::kDevice, error.what());
-  } catch (...) {
-    return failed(ErrorCode::kDevice, "an unknown exception");
-  }
-}
-
-// The same for a creation, where null is a failure too.
-template <class Object, class Call>
-Result<std::unique_ptr<Object>> made(std::string_view op, std::string_view vendor,
-                                     std::string_view what, Call&& call) {
-  TERN_ASSIGN(std::unique_ptr<Object> object,
-              guarded<std::unique_ptr<Object>>(op, vendor, what, std::forward<Call>(call)));
-  if (!object) {
-    return fail(ErrorCode::kDevice, "{}: {} failed to {}: it returned nothing", op, vendor, what);
-  }
-  return object;
-}
 
 // All that the bridge holds. Shared with the encodes that run, so that a drop which must not wait
 // leaves them what they stand on.
