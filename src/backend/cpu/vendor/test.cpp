@@ -18,6 +18,7 @@
 #include "backend/cpu/vendor/plain_sgemm.h"
 #include "backend/cpu/vendor/widen.h"
 #include "backend/vendor_gemm_test_problem.h"
+#include "base/env.h"
 #include "base/half.h"
 
 namespace tern::cpu {
@@ -161,16 +162,15 @@ TEST_P(CpuVendor, Br17_B5_NothingOldIsRead) {
 }
 
 TEST_P(CpuVendor, Br18_Br24_GuardsHoldOnRaggedAndStarvedShapes) {
-  const std::array<std::array<std::uint64_t, 3>, 10> shapes = {{{16, 1536, 2048},
-                                                                {16, 768, 2304},
-                                                                {16, 760, 2304},
-                                                                {40, 768, 2280},
-                                                                {8, 72, 40},
-                                                                {1, 300, 63},
-                                                                {5, 1024, 1024},
-                                                                {17, 1024, 1024},
-                                                                {513, 40, 515},
-                                                                {2, 9000, 3}}};
+  const std::array<std::array<std::uint64_t, 3>, 9> shapes = {{{16, 1536, 700},
+                                                               {16, 768, 2304},
+                                                               {16, 760, 1154},
+                                                               {40, 768, 1140},
+                                                               {8, 72, 40},
+                                                               {1, 300, 63},
+                                                               {17, 512, 512},
+                                                               {513, 40, 515},
+                                                               {2, 9000, 3}}};
   for (const auto& [m, k, n] : shapes) {
     EXPECT_TRUE(runs({.m = m, .n = n, .k = k, .b = Dtype::kF16, .is_b_transposed = true}));
   }
@@ -424,13 +424,13 @@ TEST(CpuVendorLoading, OurCopyRunsOneThreadAndChangesNothingForOthers) {
   if (shared == nullptr) GTEST_SKIP() << ::dlerror();
   const auto threads = reinterpret_cast<int (*)()>(::dlsym(shared, "openblas_get_num_threads"));
   const int before = threads();
+  const std::size_t variables = environment_with_prefix("OPENBLAS_").size();
   const std::string core =
       reinterpret_cast<char* (*)()>(::dlsym(shared, "openblas_get_corename"))();
   const auto ours = OpenblasLibrary::load();
   ASSERT_TRUE(ours.ok()) << ours.error().message();
   EXPECT_EQ(threads(), before);
-  EXPECT_EQ(std::getenv("OPENBLAS_NUM_THREADS"), nullptr);
-  EXPECT_EQ(std::getenv("OPENBLAS_CORETYPE"), nullptr);
+  EXPECT_EQ(environment_with_prefix("OPENBLAS_").size(), variables);
   // A processor that the library does not know is no reason for code of 2004.
   const bool is_modern = cpu_features().contains({CpuFeature::kAvx2, CpuFeature::kFma});
   EXPECT_TRUE((*ours)->core() != "Prescott" || !is_modern);
