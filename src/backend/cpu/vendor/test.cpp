@@ -164,8 +164,8 @@ TEST_P(CpuVendor, Br17_B5_NothingOldIsRead) {
 TEST_P(CpuVendor, Br18_Br24_GuardsHoldOnRaggedAndStarvedShapes) {
   const std::array<std::array<std::uint64_t, 3>, 9> shapes = {{{16, 1536, 700},
                                                                {16, 768, 2304},
-                                                               {16, 760, 1154},
-                                                               {40, 768, 1140},
+                                                               {16, 760, 2304},
+                                                               {40, 768, 2280},
                                                                {8, 72, 40},
                                                                {1, 300, 63},
                                                                {17, 512, 512},
