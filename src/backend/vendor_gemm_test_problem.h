@@ -234,40 +234,57 @@ class TestProblem {
                         : load(o.dtype, data_of(o) + position(o, b, r, c));
   }
 
+  // op(X) of matrix `b` as doubles, `major` by `minor`: rows of A, columns of B.
+  [[nodiscard]] std::vector<double> unpack(const Operand& o, std::uint64_t b, std::uint64_t major,
+                                           std::uint64_t minor, bool is_a) const {
+    std::vector<double> values(major * minor);
+    for (std::uint64_t i = 0; i < major; ++i) {
+      for (std::uint64_t j = 0; j < minor; ++j)
+        values[i * minor + j] = is_a ? at(o, b, i, j) : at(o, b, j, i);
+    }
+    return values;
+  }
+
   void compute() {
-    const double ulp = problem.d.dtype == Dtype::kF32   ? 0x1p-23
-                       : problem.d.dtype == Dtype::kF16 ? 0x1p-10
-                                                        : 0x1p-7;
+    const bool has_product = case_.alpha != 0;
+    const auto alpha = static_cast<double>(case_.alpha);
     for (std::uint64_t b = 0; b < case_.batch; ++b) {
+      const std::uint64_t k = has_product ? case_.k : 0;
+      const auto rows = unpack(problem.a, b, case_.m, k, true);
+      const auto columns = unpack(problem.b, b, case_.n, k, false);
       for (std::uint64_t r = 0; r < case_.m; ++r) {
         for (std::uint64_t c = 0; c < case_.n; ++c) {
           double sum = 0;
           double magnitude = 0;
-          if (case_.alpha != 0) {
-            for (std::uint64_t i = 0; i < case_.k; ++i) {
-              const double term = at(problem.a, b, r, i) * at(problem.b, b, i, c);
-              sum += term;
-              magnitude += std::abs(term);
-            }
+          const double* x = rows.data() + r * k;
+          const double* y = columns.data() + c * k;
+          for (std::uint64_t i = 0; i < k; ++i) {
+            sum += x[i] * y[i];
+            magnitude += std::abs(x[i] * y[i]);
           }
-          double x = static_cast<double>(case_.alpha) * sum;
-          magnitude *= std::abs(static_cast<double>(case_.alpha));
-          const auto add = [&](double term) {
-            x += term;
-            magnitude += std::abs(term);
-          };
-          if (case_.beta != 0) add(static_cast<double>(case_.beta) * at(problem.c, b, r, c));
-          if (case_.has_bias) add(at(bias_, 0, 0, c));
-          expected_.push_back(activate(case_.activation, x));
-          // k + 4 roundings of f32, an activation whose slope is below 1.2 and whose own error is
-          // a few ulps, and the rounding of the result (half an ulp; subnormal halves 2^-25).
-          bound_.push_back(
-              1.2 * (static_cast<double>(case_.k) + 4) * 0x1p-24 * magnitude +
-              (case_.activation == Activation::kNone ? 0 : 0x1p-21 * (1 + std::abs(x))) +
-              0.51 * ulp * std::abs(expected_.back()) + 0x1p-25);
+          expect(b, r, c, alpha * sum, std::abs(alpha) * magnitude);
         }
       }
     }
+  }
+
+  // What follows the product, and how far the result may be from it.
+  void expect(std::uint64_t b, std::uint64_t r, std::uint64_t c, double x, double magnitude) {
+    const double ulp = problem.d.dtype == Dtype::kF32   ? 0x1p-23
+                       : problem.d.dtype == Dtype::kF16 ? 0x1p-10
+                                                        : 0x1p-7;
+    const auto add = [&](double term) {
+      x += term;
+      magnitude += std::abs(term);
+    };
+    if (case_.beta != 0) add(static_cast<double>(case_.beta) * at(problem.c, b, r, c));
+    if (case_.has_bias) add(at(bias_, 0, 0, c));
+    expected_.push_back(activate(case_.activation, x));
+    // k + 4 roundings of f32, an activation whose slope is below 1.2 and whose own error is a few
+    // ulps, and the rounding of the result (half an ulp; subnormal halves 2^-25).
+    bound_.push_back(1.2 * (static_cast<double>(case_.k) + 4) * 0x1p-24 * magnitude +
+                     (case_.activation == Activation::kNone ? 0 : 0x1p-21 * (1 + std::abs(x))) +
+                     0.51 * ulp * std::abs(expected_.back()) + 0x1p-25);
   }
 
   template <class F>
