@@ -53,7 +53,7 @@ Tiling tile_shape(const GemmProblem& problem, const backend::VendorCall& call) {
   // Smaller tiles until there are some for every thread of a usual machine, but none of less work
   // than about 100 us: each packs its slices of A and B anew.
   constexpr std::uint64_t kWanted = 8;
-  constexpr double kLeastWork = 4e6;
+  constexpr double kLeastWork = 8e6;
   const auto work = [&] {
     return static_cast<double>(t.rows) * static_cast<double>(t.columns) *
            static_cast<double>(problem.k());

@@ -227,20 +227,20 @@ TEST_P(CpuVendor, Br57_OneArenaForAllOperandsGivesTheSameBytes) {
 }
 
 TEST_P(CpuVendor, Br14_OffsetsBeyond4Gib) {
-  const std::uint64_t bytes = 6 * kGib;
-  void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+  constexpr std::uint64_t kBytes = 6 * kGib;
+  void* data = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   ASSERT_NE(data, MAP_FAILED);
   const auto large = std::make_shared<backend::HostAllocation>(
-      1, static_cast<std::byte*>(data), bytes,
-      std::shared_ptr<void>(data, [bytes](void* at) { ::munmap(at, bytes); }));
+      1, static_cast<std::byte*>(data), kBytes,
+      std::shared_ptr<void>(data, [](void* at) { ::munmap(at, kBytes); }));
   const GemmCase shape{.m = 16, .n = 16, .k = 16};
   constexpr std::uint64_t kTile = 16 * 16 * sizeof(float);
   TestProblem near(shape);
   const auto vendor = make(pool_);
   ASSERT_TRUE(is_right(*vendor, near));
   for (const std::uint64_t offset :
-       {4 * kGib - kTile, 4 * kGib - kTile / 2, 4 * kGib, 4 * kGib + kTile, bytes - kTile}) {
+       {4 * kGib - kTile, 4 * kGib - kTile / 2, 4 * kGib, 4 * kGib + kTile, kBytes - kTile}) {
     for (const auto member :
          {&backend::GemmProblem::a, &backend::GemmProblem::b, &backend::GemmProblem::d}) {
       TestProblem far(shape);
