@@ -1,4 +1,4 @@
-// The part of the GPU benchmark about vendor products.
+// The parts of the GPU benchmark about vendor products and the pipeline store.
 #pragma once
 
 #include "tests/gpu/gpu_device.h"
