@@ -18,7 +18,7 @@ namespace tern::metal {
 // why its steps end in the order of submission.
 struct DeviceCore {
   std::shared_ptr<Context> context;
-  std::unique_ptr<Pipelines> pipelines;
+  std::shared_ptr<Pipelines> pipelines;
   std::mutex mutex;  // of commits and of `last_ticket`
   std::uint64_t last_ticket = 0;
 };

@@ -25,7 +25,7 @@ Result<std::unique_ptr<MetalDevice>> MetalDevice::open(const backend::DeviceProf
                                                        const DeviceOptions& options) {
   auto core = std::make_shared<DeviceCore>();
   TERN_ASSIGN(core->context, Context::open(options));
-  core->pipelines = std::make_unique<Pipelines>(core->context, options.library_path);
+  core->pipelines = std::make_shared<Pipelines>(core->context, options.library_path);
   return std::unique_ptr<MetalDevice>(new MetalDevice(std::move(core), profile, options));
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "backend/gpu/params/gemm_finish.h"
 #include "backend/gpu/params/gemv.h"
 #include "backend/gpu/params/rows.h"
 #include "backend/gpu/params/rowwise.h"
@@ -23,6 +24,8 @@ enum class KernelId : std::uint8_t {
   kArgmaxParts,
   kArgmaxMerge,
   kReadBytes,
+  kConvert,
+  kGemmEpilogue,
 };
 
 // One row per kernel variant. `source` is the file's stem, below kernels/; several kernels may come
@@ -55,6 +58,10 @@ inline constexpr std::array kKernels = {
                sizeof(TernArgmaxParams), TERN_ARGMAX_LAYOUT, 256},
     KernelInfo{KernelId::kReadBytes, "read_bytes", "wide", "read_bytes", "read_bytes",
                sizeof(TernReadParams), TERN_READ_LAYOUT, 512},
+    KernelInfo{KernelId::kConvert, "convert", "rows", "convert", "convert",
+               sizeof(TernConvertParams), TERN_CONVERT_LAYOUT, 256},
+    KernelInfo{KernelId::kGemmEpilogue, "gemm_epilogue", "rows", "gemm_epilogue", "gemm_epilogue",
+               sizeof(TernEpilogueParams), TERN_EPILOGUE_LAYOUT, 256},
 };
 
 [[nodiscard]] constexpr const KernelInfo& info(KernelId id) {
@@ -71,7 +78,7 @@ struct WeightPlace {
 // 2 the batch block, 3 the parameters, 4 the buffer of the bias; offsets inside the parameters are
 // from the start of those.
 struct Launch {
-  static constexpr std::size_t kParamsBytes = 96;
+  static constexpr std::size_t kParamsBytes = 128;
   KernelId kernel = KernelId::kQuantizeI12;
   std::uint32_t grid_x = 1;
   std::uint32_t grid_y = 1;  // rows
@@ -107,6 +114,14 @@ struct RecordLayout {
 [[nodiscard]] Launch argmax_parts_launch(const TernArgmaxParams& p, std::uint32_t rows);
 [[nodiscard]] Launch argmax_merge_launch(const TernArgmaxParams& p, std::uint32_t rows);
 [[nodiscard]] Launch read_launch(const TernReadParams& p, std::uint32_t groups);
+
+// Around a vendor's product. Their operands lie in allocations of their own: the "addresses" of the
+// parameters are bytes from the start of a buffer. convert: from in 0, to in 1. gemm_epilogue:
+// source in 0, d in 1, c in 2, bias in 4, and in TernEpilogueParams::activation which of them are
+// there.
+enum EpilogueParts : std::uint32_t { kHasSource = 0x100, kHasC = 0x200, kHasBias = 0x400 };
+[[nodiscard]] Launch convert_launch(const TernConvertParams& p);
+[[nodiscard]] Launch epilogue_launch(const TernEpilogueParams& p);
 
 // ---- The layout split of packed weights: all codes (16 bytes a group), then all scales (f16).
 // ----

@@ -7,6 +7,9 @@
 namespace tern::metal {
 namespace {
 
+// Threadgroups that share rows: enough to fill any GPU of today.
+constexpr std::uint64_t kSharingGroups = 1024;
+
 std::uint32_t narrow(std::int64_t value) { return static_cast<std::uint32_t>(value); }
 
 template <class Params>
@@ -69,6 +72,18 @@ Launch argmax_merge_launch(const TernArgmaxParams& p, std::uint32_t rows) {
 
 Launch read_launch(const TernReadParams& p, std::uint32_t groups) {
   return make(KernelId::kReadBytes, groups, 1, 512, p);
+}
+
+Launch convert_launch(const TernConvertParams& p) {
+  const std::uint64_t rows = p.cols == 0 ? 0 : p.rows * p.batch;
+  return make(KernelId::kConvert, static_cast<std::int64_t>(std::min(rows, kSharingGroups)), 1, 256,
+              p);
+}
+
+Launch epilogue_launch(const TernEpilogueParams& p) {
+  const std::uint64_t rows = p.cols == 0 ? 0 : p.rows * p.batch;
+  return make(KernelId::kGemmEpilogue, static_cast<std::int64_t>(std::min(rows, kSharingGroups)), 1,
+              256, p);
 }
 
 }  // namespace tern::metal
