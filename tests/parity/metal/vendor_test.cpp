@@ -147,14 +147,32 @@ TEST_F(MpsVendor, Br57_OneArenaGivesTheBytesOfThreeAllocations) {
   EXPECT_EQ(apart.result(), together.result());
 }
 
-TEST_F(MpsVendor, WhatMpsHasNotIsRefusedByName) {
-  GemmCase c;
-  c.a = c.b = c.d = Dtype::kBf16;
-  TestProblem problem(c);
+// MPS has no bf16: operands are widened and the result is rounded by kernels of ours.
+TEST_F(MpsVendor, Br21_Bf16IsWidenedAndNeverTakenForHalf) {
+  for (const Dtype d : {Dtype::kBf16, Dtype::kF32}) {
+    GemmCase c;
+    c.m = 7;
+    c.n = 13;
+    c.k = 40;
+    c.a = c.b = Dtype::kBf16;
+    c.d = d;
+    c.padding = 1;
+    expect_right(c);
+    c.has_bias = true;
+    c.bias = d;
+    expect_right(c);
+    c.a = Dtype::kF32;
+    expect_right(c);
+  }
+}
+
+TEST_F(MpsVendor, IntegersAreRefusedByName) {
+  TestProblem problem(GemmCase{});
+  problem.problem.a.dtype = Dtype::kI32;
   const auto run = rig_->run(problem.problem);
   ASSERT_FALSE(run.ok());
   EXPECT_EQ(run.error().code(), ErrorCode::kUnsupported);
-  EXPECT_NE(run.error().message().find("bf16"), std::string::npos) << run.error().message();
+  EXPECT_NE(run.error().message().find("i32"), std::string::npos) << run.error().message();
 }
 
 // The fake framework aborts where a vendor's product meets an open encoder.

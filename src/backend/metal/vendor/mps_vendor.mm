@@ -37,7 +37,9 @@ BufferObject buffer_of(const backend::AllocationRef& memory) {
   return static_cast<const MetalMemory&>(*memory).buffer();
 }
 
-tern_u32 element_type(Dtype dtype) { return dtype == Dtype::kF16 ? kTernF16 : kTernF32; }
+tern_u32 element_type(Dtype dtype) {
+  return dtype == Dtype::kF16 ? kTernF16 : dtype == Dtype::kBf16 ? kTernBf16 : kTernF32;
+}
 
 bool is_loop(const gpu::MatrixRef& matrix) {
   return static_cast<const MpsDescriptor&>(*matrix.descriptor).is_loop;
