@@ -25,7 +25,7 @@ class MpsVendor final : public gpu::VendorApi {
     return {.has_kernels = true, .has_descriptors = true, .has_views = true};
   }
 
-  Result<std::unique_ptr<gpu::VendorKernel>> make_kernel(const gpu::KernelKey& key) override;
+  Result<std::unique_ptr<gpu::VendorKernel>> make_kernel(const gpu::GemmKernelKey& key) override;
   Result<std::unique_ptr<gpu::VendorDescriptor>> make_descriptor(
       const gpu::DescriptorKey& key) override;
   Result<std::unique_ptr<gpu::VendorView>> make_view(

@@ -83,7 +83,7 @@ Result<std::shared_ptr<MpsVendor>> MpsVendor::make(std::shared_ptr<Context> cont
   }
 }
 
-Result<std::unique_ptr<gpu::VendorKernel>> MpsVendor::make_kernel(const gpu::KernelKey& key) {
+Result<std::unique_ptr<gpu::VendorKernel>> MpsVendor::make_kernel(const gpu::GemmKernelKey& key) {
   @autoreleasepool {
     auto kernel = std::make_unique<MpsKernel>();
     kernel->object = Owned<MPSMatrixMultiplication*>([[MPSMatrixMultiplication alloc]
