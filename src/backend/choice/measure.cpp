@@ -12,10 +12,9 @@ double median_of(std::vector<double> values) {
   return *middle;
 }
 
-// The rounds of some contenders: seconds per op, by round and contender.
-struct Rounds {
-  std::vector<std::vector<double>> steady;
-  int dropped = 0;
+struct Round {
+  std::vector<double> times;  // seconds per op, by entrant
+  double waited = 0;          // for a processor, as a share of the round
 };
 
 // How a contender is run in every round.
@@ -38,33 +37,42 @@ class Measurer {
   Result<Measurement> run() {
     TERN_TRY(warm_up());
     result_.before = probe_.state();
-    Rounds rounds;
     const int wanted = wanted_rounds();
+    std::vector<Round> rounds;
+    int quiet = 0;
     MachineState before = result_.before;
     // As many again may be dropped before the machine counts as too restless.
-    for (int i = 0; i < 3 * wanted && static_cast<int>(rounds.steady.size()) < wanted; ++i) {
-      std::vector<double> times;
+    for (int i = 0; i < 3 * wanted && quiet < wanted; ++i) {
+      Round round;
       const Seconds waited = probe_.waited();
-      TERN_TRY(one_round(times));
-      const bool is_loaded =
-          (probe_.waited() - waited).value() > options_.load_tolerance * seconds_of(times);
+      TERN_TRY(one_round(round.times));
+      round.waited = (probe_.waited() - waited).value() / std::max(seconds_of(round.times), 1e-12);
       const MachineState after = probe_.state();
-      if (is_loaded || has_moved(before, after, options_.clock_tolerance)) {
-        ++rounds.dropped;
+      const bool is_steady = !has_moved(before, after, options_.clock_tolerance);
+      if (is_steady && round.waited <= options_.load_tolerance) ++quiet;
+      if (is_steady && round.waited <= options_.most_load) {
+        rounds.push_back(std::move(round));
       } else {
-        rounds.steady.push_back(std::move(times));
+        ++result_.dropped;
       }
       before = after;
     }
     result_.after = before;
-    result_.rounds = static_cast<int>(rounds.steady.size());
-    result_.dropped = rounds.dropped;
+    // The quietest ones count; among equals the first.
+    std::stable_sort(rounds.begin(), rounds.end(),
+                     [](const Round& a, const Round& b) { return a.waited < b.waited; });
+    const auto kept =
+        std::min(rounds.size(), static_cast<std::size_t>(std::max(quiet, options_.least_rounds)));
+    result_.dropped += static_cast<int>(rounds.size() - kept);
+    rounds.resize(kept);
+    result_.rounds = static_cast<int>(kept);
     if (result_.rounds < options_.least_rounds)
       return fail(ErrorCode::kDevice,
                   "in {} of {} rounds the clock of the machine moved by more than {:.0f} %, or "
                   "other work took its processors: it is busy or too hot; try again when it is "
                   "quiet",
-                  rounds.dropped, rounds.dropped + result_.rounds, options_.clock_tolerance * 100);
+                  result_.dropped, result_.dropped + result_.rounds,
+                  options_.clock_tolerance * 100);
     summarise(rounds);
     return std::move(result_);
   }
@@ -126,18 +134,18 @@ class Measurer {
 
   // Load makes a whole round slow and all of its times with it. So what counts is a time's ratio to
   // its round (the geometric mean of the round's times), and the level is that of the median round.
-  void summarise(const Rounds& rounds) {
+  void summarise(const std::vector<Round>& rounds) {
     std::vector<double> levels;
-    for (const std::vector<double>& round : rounds.steady) {
+    for (const Round& round : rounds) {
       double logs = 0;
-      for (const double t : round) logs += std::log(std::max(t, 1e-12));
-      levels.push_back(std::exp(logs / static_cast<double>(round.size())));
+      for (const double t : round.times) logs += std::log(std::max(t, 1e-12));
+      levels.push_back(std::exp(logs / static_cast<double>(round.times.size())));
     }
     const double level = median_of(levels);
     for (std::size_t e = 0; e < entrants_.size(); ++e) {
       std::vector<double> ratios;
       for (std::size_t r = 0; r < levels.size(); ++r)
-        ratios.push_back(rounds.steady[r][e] / levels[r]);
+        ratios.push_back(rounds[r].times[e] / levels[r]);
       const double middle = median_of(ratios);
       for (double& ratio : ratios) ratio = std::fabs(ratio - middle);
       set_median(entrants_[e].index, middle * level);

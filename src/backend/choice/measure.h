@@ -41,7 +41,10 @@ struct MeasureOptions {
   Seconds sample{2e-3};  // one sample: as many ops as take this long
   int most_chain = 4096;
   double clock_tolerance = 0.05;  // a round in which the clock moved by more is dropped
-  double load_tolerance = 0.05;   // as is one whose threads waited for more of its time
+  // A round whose threads waited for more of its time is no quiet one. Where fewer than
+  // least_rounds are quiet, the quietest below most_load make up for them.
+  double load_tolerance = 0.05;
+  double most_load = 0.25;
   // A contender that its first run shows this many times slower than the best one takes no part in
   // the rounds: that run is its only sample.
   double hopeless = 8;

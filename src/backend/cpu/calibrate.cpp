@@ -1,4 +1,5 @@
 // Measures the products of this processor against each other, and the rates of the cost model.
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "backend/cpu/calibration_stage.h"
 #include "backend/cpu/device.h"
 #include "backend/cpu/read_bandwidth.h"
+#include "base/cpu_topology.h"
 #include "base/progress.h"
 
 namespace tern::cpu {
@@ -80,6 +82,42 @@ std::uint64_t rotation_bytes(bool is_quick) {
 #endif
   return std::clamp(cache * 2, kLeast, is_quick ? kQuick : kMost);
 }
+
+// One thread a processor while a calibration runs: two of our own on one, as the system likes to
+// place them, would be measured as a slow kernel.
+class Placement {
+ public:
+  explicit Placement(int threads) {
+    const CpuTopology topology = read_topology();
+    const std::vector<int>& cores = topology.performance_cores;
+    if (static_cast<int>(cores.size()) < threads) return;
+    cpus_.assign(cores.begin(), cores.begin() + threads);
+#if defined(__linux__)
+    cpu_set_t own;
+    CPU_ZERO(&own);
+    CPU_SET(static_cast<unsigned>(cpus_[0]), &own);
+    has_saved_ = ::sched_getaffinity(0, sizeof saved_, &saved_) == 0 &&
+                 ::sched_setaffinity(0, sizeof own, &own) == 0;
+#endif
+  }
+  ~Placement() {
+#if defined(__linux__)
+    if (has_saved_) (void)::sched_setaffinity(0, sizeof saved_, &saved_);
+#endif
+  }
+  Placement(const Placement&) = delete;
+  Placement& operator=(const Placement&) = delete;
+
+  // By worker; empty: as the system decides.
+  [[nodiscard]] const std::vector<int>& cpus() const { return cpus_; }
+
+ private:
+  std::vector<int> cpus_;
+#if defined(__linux__)
+  cpu_set_t saved_{};
+  bool has_saved_ = false;
+#endif
+};
 
 Seconds section_time(ThreadPool& pool) {
   constexpr int kSections = 2000;
@@ -218,8 +256,12 @@ Result<backend::CalibrationOutcome> CpuDevice::calibrate(const backend::Calibrat
                                                          const ProgressFn& progress,
                                                          const CancelToken& cancel) {
   TERN_TRY(check_process());
-  const VendorParts vendor{.library = library_, .pool = pool_, .device = number_};
-  return Calibration(profile_, pool_, vendor, request, cancel).run(progress);
+  const int threads = std::max(profile_.cores, 1);
+  // Before the threads, so that what the caller may run on is theirs no longer than they live.
+  const Placement placement(threads);
+  ThreadPool pool(threads, {.cpus = placement.cpus()});
+  const VendorParts vendor{.library = library_, .pool = pool, .device = number_};
+  return Calibration(profile_, pool, vendor, request, cancel).run(progress);
 }
 
 }  // namespace tern::cpu
