@@ -12,11 +12,6 @@ double median_of(std::vector<double> values) {
   return *middle;
 }
 
-struct Round {
-  std::vector<double> times;  // seconds per op, by entrant
-  double waited = 0;          // for a processor, as a share of the round
-};
-
 // How a contender is run in every round.
 struct Entrant {
   std::size_t index = 0;
@@ -38,34 +33,30 @@ class Measurer {
     TERN_TRY(warm_up());
     result_.before = probe_.state();
     const int wanted = wanted_rounds();
-    std::vector<Round> rounds;
-    int quiet = 0;
+    std::vector<std::vector<double>> rounds;
+    std::vector<double> last;  // a good round, unless the next one shows that it was not
     MachineState before = result_.before;
     // As many again may be dropped before the machine counts as too restless.
-    for (int i = 0; i < 3 * wanted && quiet < wanted; ++i) {
-      Round round;
+    for (int i = 0; i <= 3 * wanted && static_cast<int>(rounds.size()) < wanted; ++i) {
+      std::vector<double> times;
       const Seconds waited = probe_.waited();
-      TERN_TRY(one_round(round.times));
-      round.waited = (probe_.waited() - waited).value() / std::max(seconds_of(round.times), 1e-12);
+      TERN_TRY(one_round(times));
+      const bool is_loaded =
+          (probe_.waited() - waited).value() > options_.load_tolerance * seconds_of(times);
       const MachineState after = probe_.state();
-      const bool is_steady = !has_moved(before, after, options_.clock_tolerance);
-      if (is_steady && round.waited <= options_.load_tolerance) ++quiet;
-      if (is_steady && round.waited <= options_.most_load) {
-        rounds.push_back(std::move(round));
-      } else {
+      // A thread that got no processor at all has its wait counted once it gets one.
+      if (!last.empty() && is_loaded) ++result_.dropped;
+      if (!last.empty() && !is_loaded) rounds.push_back(std::move(last));
+      last.clear();
+      if (is_loaded || has_moved(before, after, options_.clock_tolerance)) {
         ++result_.dropped;
+      } else {
+        last = std::move(times);
       }
       before = after;
     }
     result_.after = before;
-    // The quietest ones count; among equals the first.
-    std::stable_sort(rounds.begin(), rounds.end(),
-                     [](const Round& a, const Round& b) { return a.waited < b.waited; });
-    const auto kept =
-        std::min(rounds.size(), static_cast<std::size_t>(std::max(quiet, options_.least_rounds)));
-    result_.dropped += static_cast<int>(rounds.size() - kept);
-    rounds.resize(kept);
-    result_.rounds = static_cast<int>(kept);
+    result_.rounds = static_cast<int>(rounds.size());
     if (result_.rounds < options_.least_rounds)
       return fail(ErrorCode::kDevice,
                   "in {} of {} rounds the clock of the machine moved by more than {:.0f} %, or "
@@ -134,18 +125,17 @@ class Measurer {
 
   // Load makes a whole round slow and all of its times with it. So what counts is a time's ratio to
   // its round (the geometric mean of the round's times), and the level is that of the median round.
-  void summarise(const std::vector<Round>& rounds) {
+  void summarise(const std::vector<std::vector<double>>& rounds) {
     std::vector<double> levels;
-    for (const Round& round : rounds) {
+    for (const std::vector<double>& round : rounds) {
       double logs = 0;
-      for (const double t : round.times) logs += std::log(std::max(t, 1e-12));
-      levels.push_back(std::exp(logs / static_cast<double>(round.times.size())));
+      for (const double t : round) logs += std::log(std::max(t, 1e-12));
+      levels.push_back(std::exp(logs / static_cast<double>(round.size())));
     }
     const double level = median_of(levels);
     for (std::size_t e = 0; e < entrants_.size(); ++e) {
       std::vector<double> ratios;
-      for (std::size_t r = 0; r < levels.size(); ++r)
-        ratios.push_back(rounds[r].times[e] / levels[r]);
+      for (std::size_t r = 0; r < levels.size(); ++r) ratios.push_back(rounds[r][e] / levels[r]);
       const double middle = median_of(ratios);
       for (double& ratio : ratios) ratio = std::fabs(ratio - middle);
       set_median(entrants_[e].index, middle * level);

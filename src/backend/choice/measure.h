@@ -19,8 +19,8 @@ class MachineProbe {
  public:
   virtual ~MachineProbe() = default;
   [[nodiscard]] virtual MachineState state() = 0;
-  // How long the threads that measure have waited for a processor that ran something else, since
-  // they began; 0 where nobody can tell.
+  // How long the threads of this process have waited for a processor that ran something else; only
+  // differences count. 0 where nobody can tell.
   [[nodiscard]] virtual Seconds waited() { return Seconds(); }
 };
 
@@ -41,10 +41,8 @@ struct MeasureOptions {
   Seconds sample{2e-3};  // one sample: as many ops as take this long
   int most_chain = 4096;
   double clock_tolerance = 0.05;  // a round in which the clock moved by more is dropped
-  // A round whose threads waited for more of its time is no quiet one. Where fewer than
-  // least_rounds are quiet, the quietest below most_load make up for them.
-  double load_tolerance = 0.05;
-  double most_load = 0.25;
+  double load_tolerance =
+      0.05;  // as is one whose threads waited for more of it, and the one before
   // A contender that its first run shows this many times slower than the best one takes no part in
   // the rounds: that run is its only sample.
   double hopeless = 8;

@@ -83,37 +83,38 @@ std::uint64_t rotation_bytes(bool is_quick) {
   return std::clamp(cache * 2, kLeast, is_quick ? kQuick : kMost);
 }
 
-// One thread a processor while a calibration runs: two of our own on one, as the system likes to
-// place them, would be measured as a slow kernel.
-class Placement {
+// A processor for each thread; empty: as the system decides. Two of our threads on one, as a system
+// likes to place them, would be measured as a slow kernel.
+std::vector<int> processors_for(int threads) {
+  std::vector<int> cores = read_topology().performance_cores;
+  if (static_cast<int>(cores.size()) < threads) return {};
+  cores.resize(static_cast<std::size_t>(threads));
+  return cores;
+}
+
+// Keeps the calling thread on one processor while it lives.
+class PinnedCaller {
  public:
-  explicit Placement(int threads) {
-    const CpuTopology topology = read_topology();
-    const std::vector<int>& cores = topology.performance_cores;
-    if (static_cast<int>(cores.size()) < threads) return;
-    cpus_.assign(cores.begin(), cores.begin() + threads);
+  explicit PinnedCaller([[maybe_unused]] const std::vector<int>& cpus) {
 #if defined(__linux__)
+    if (cpus.empty()) return;
     cpu_set_t own;
     CPU_ZERO(&own);
-    CPU_SET(static_cast<unsigned>(cpus_[0]), &own);
+    CPU_SET(static_cast<unsigned>(cpus[0]), &own);
     has_saved_ = ::sched_getaffinity(0, sizeof saved_, &saved_) == 0 &&
                  ::sched_setaffinity(0, sizeof own, &own) == 0;
 #endif
   }
-  ~Placement() {
+  ~PinnedCaller() {
 #if defined(__linux__)
     if (has_saved_) (void)::sched_setaffinity(0, sizeof saved_, &saved_);
 #endif
   }
-  Placement(const Placement&) = delete;
-  Placement& operator=(const Placement&) = delete;
+  PinnedCaller(const PinnedCaller&) = delete;
+  PinnedCaller& operator=(const PinnedCaller&) = delete;
 
-  // By worker; empty: as the system decides.
-  [[nodiscard]] const std::vector<int>& cpus() const { return cpus_; }
-
- private:
-  std::vector<int> cpus_;
 #if defined(__linux__)
+ private:
   cpu_set_t saved_{};
   bool has_saved_ = false;
 #endif
@@ -256,10 +257,10 @@ Result<backend::CalibrationOutcome> CpuDevice::calibrate(const backend::Calibrat
                                                          const ProgressFn& progress,
                                                          const CancelToken& cancel) {
   TERN_TRY(check_process());
-  const int threads = std::max(profile_.cores, 1);
-  // Before the threads, so that what the caller may run on is theirs no longer than they live.
-  const Placement placement(threads);
-  ThreadPool pool(threads, {.cpus = placement.cpus()});
+  const std::vector<int> cpus = processors_for(std::max(profile_.cores, 1));
+  ThreadPool pool(std::max(profile_.cores, 1), {.cpus = cpus});
+  // After the threads: a thread begins on the processors of the one that made it.
+  const PinnedCaller pinned(cpus);
   const VendorParts vendor{.library = library_, .pool = pool, .device = number_};
   return Calibration(profile_, pool, vendor, request, cancel).run(progress);
 }
