@@ -127,8 +127,11 @@ Result<CalibrationReport> Engine::calibrate(const CalibrationOptions& options,
     request.is_quick = options.quick;
     request.date = today();
     request.revision = TERN_VERSION_STRING;
-    TERN_ASSIGN(const backend::CalibrationOutcome outcome,
-                impl_->device->calibrate(request, progress, cancel));
+    const Result<backend::CalibrationOutcome> measured =
+        impl_->device->calibrate(request, progress, cancel);
+    if (!measured.ok())
+      return fail(measured.error().code(), "calibrate: {}", measured.error().message());
+    const backend::CalibrationOutcome& outcome = *measured;
     CalibrationReport report;
     report.device = device_text();
     TERN_ASSIGN(report.kept_in, runtime::save_tuning(impl_->profile, outcome.table));

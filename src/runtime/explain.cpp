@@ -85,6 +85,9 @@ Result<Explanation> Engine::explain(const std::string& path, const ModelOptions&
                            OutputForm::kLast, runtime::largest_bucket(settings, OutputForm::kLast));
     TERN_TRY(plan);
     Explanation e = explain_plan(**plan, device_text(), rows, context, {});
+    for (const std::string& line : impl_->warnings)
+      if (std::find(e.warnings.begin(), e.warnings.end(), line) == e.warnings.end())
+        e.warnings.push_back(line);
     const Result<MemoryNeeds> needs =
         runtime::memory_needs(*file, *impl_->backend, impl_->profile, settings);
     TERN_TRY(needs);

@@ -41,7 +41,7 @@ class Usage(Case):
         for flag in ("--config", "-ngl", "--mlock", "--grammar", "--mirostat", "--lora", "--mmproj", "--numa", "--keep",
                      "--samplers", "--dry-multiplier", "--override-kv", "--check-numerics", "--list-devices", "-lv"):
             self.refused(tern("run", paths.model, flag, "1", "-p", "x"), 2, flag, "this build does not have this flag")
-        self.refused(tern("explain", paths.model, "--profile", "h200"), 2, "--profile")
+        self.refused(tern("explain", paths.model, "--fail-on", "fallback"), 2, "--fail-on")
 
     def test_unknown_flags_suggest_a_near_one(self):
         self.refused(tern("run", paths.model, "--tmep", "0"), 2, "--tmep", "--temp")

@@ -401,6 +401,33 @@ class Reports(Case):
         self.assertGreater(len(value["ops"]), 30 * 5)
         self.assertTrue(all(op["kernel"] and op["reason"] for op in value["ops"]))
 
+    def test_explain_plans_for_a_device_that_is_not_here(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "small.profile")
+            pathlib.Path(path).write_text("name = small\nkind = cpu\narchitecture = x86-64\nmemory_gib = 8\ncores = 6\nisa = avx2\n")
+            text = self.done(tern("explain", paths.model, "--profile", path)).out
+            self.assertIn("small: AVX2 FMA F16C, 6 threads", text)
+            self.assertIn("block_product:avx2 i12", text)
+            self.refused(tern("explain", paths.model, "--profile", path, "--time"), 2, "--time", "nothing to time")
+            pathlib.Path(path).write_text("name = small\nkind = npu\n")
+            self.refused(tern("explain", paths.model, "--profile", path), 1, "--profile", "line 2", "expected cpu, cuda or metal")
+        self.refused(tern("explain", paths.model, "--profile", "h900"), 1, "h900", "h200, m4-pro, rtx4090")
+
+    def test_calibrate_measures_or_says_that_the_machine_is_busy(self):
+        with tempfile.TemporaryDirectory() as folder:
+            shapes = pathlib.Path(folder, "shapes")
+            shapes.write_text("f32 64 64 1,8 # two\n")
+            result = tern("calibrate", "--shapes", str(shapes), "--quick", "--json", env={"TERN_CACHE_DIR": folder})
+            if result.code == 0:
+                value = json.loads(result.out)
+                self.assertEqual(len(value["rows"]) + len(value["skipped"]), 2)
+                self.assertTrue(value["kept_in"].startswith(folder))
+            else:
+                self.assertIn("busy or too hot", result.err)
+            shapes.write_text("f32 64\n")
+            self.refused(tern("calibrate", "--shapes", str(shapes)), 1, "shapes", "line 1")
+            self.refused(tern("calibrate", paths.model, "--shapes", str(shapes)), 2, "--shapes", "one of the two")
+
     def test_explain_measures(self):
         value = json.loads(self.done(tern("explain", paths.model, "--time", "--json")).out)
         self.assertGreater(sum(op["microseconds"] for op in value["ops"]), 100)

@@ -38,7 +38,10 @@ std::string describe_others(cache::Cache& cache, const TableKey& key) {
     if (listed.is_lock || listed.backend != kFolder || listed.architecture != key.backend) continue;
     const Result<cache::Entry> entry = cache.read_listed(listed);
     if (!entry.ok() || entry->kind() != cache::PayloadKind::kTuningTable) continue;
-    if (cache::value_of_line(entry->key_text(), "device") != key.device) continue;
+    // Another number of threads is another wish, and no table that has aged.
+    if (cache::value_of_line(entry->key_text(), "device") != key.device ||
+        cache::value_of_line(entry->key_text(), "cores") != key.cores)
+      continue;
     Difference d = difference(entry->key_text(), key);
     if (!nearest || d.count < nearest->count) nearest = std::move(d);
   }

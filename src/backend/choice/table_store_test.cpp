@@ -93,7 +93,7 @@ TEST_F(TableStore, StaleTablesAreNamedOnce) {
 
 TEST_F(TableStore, TheNearestOfSeveralStaleTablesIsNamed) {
   TableKey far = key();
-  far.cores = "64";
+  far.tern = "0.0.1";
   far.driver = "Linux 5";
   save_table(*open(), far, table()).value();
   saved();
@@ -104,11 +104,15 @@ TEST_F(TableStore, TheNearestOfSeveralStaleTablesIsNamed) {
 
 TEST_F(TableStore, TablesOfOtherDevicesAreTheirOwnAffair) {
   saved();
-  TableKey other = key();
-  other.device = "Another Processor";
-  const LoadedTable loaded = load_table(*open(), other);
-  EXPECT_FALSE(loaded.table);
-  EXPECT_THAT(loaded.message, IsEmpty());
+  TableKey processor = key();
+  processor.device = "Another Processor";
+  TableKey threads = key();
+  threads.cores = "1";
+  for (const TableKey& other : {processor, threads}) {
+    const LoadedTable loaded = load_table(*open(), other);
+    EXPECT_FALSE(loaded.table);
+    EXPECT_THAT(loaded.message, IsEmpty());
+  }
 }
 
 // Truncated, overwritten and foreign files under the entry's own name.

@@ -172,15 +172,10 @@ class Calibration {
     const ProductShape square{quant::Format::kF32, kSide, kSide, true};
     outcome_.table.set_rates(rates);
     TERN_ASSIGN(const backend::Measurement m, measure_shape(square, kRows, 0));
+    constexpr double kShareOfTheBest = 0.8;  // no product reaches the peak itself
     double best = 0;
-    for (const backend::VariantTime& t : m.times) {
-      const bool is_vendor = t.variant == kVendorVariant;
-      const double share = is_vendor ? vendor_efficiency(rules_.vendor, rules_.have) : 0;
-      for (const DenseProductVariant& v : dense_product_variants())
-        if (v.name == t.variant)
-          best = std::max(best, t.rate.value() / own_efficiency(v.needs, rules_.have));
-      if (is_vendor) best = std::max(best, t.rate.value() / share);
-    }
+    for (const backend::VariantTime& t : m.times)
+      best = std::max(best, t.rate.value() / kShareOfTheBest);
     const backend::FlopPerSecond peak(best);
     if (best > 0) rates.peak = {peak, peak, peak, 2 * peak};
     outcome_.table.set_rates(rates);
